@@ -1,0 +1,55 @@
+//! How a failure explains itself: a stable code, a class a door can translate, a hint, and who stands in the
+//! way. Doors print this and decide nothing themselves.
+
+use serde::Serialize;
+
+/// A stable, documented name for one kind of failure; its page is `docs/errors/<code>.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code(pub &'static str);
+
+/// What a caller can do about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The request makes no sense; mend it.
+    Invalid,
+    /// No usable token; bring one.
+    Unauthenticated,
+    /// What was named does not exist.
+    NotFound,
+    /// Something stands in the way or moved meanwhile; look again.
+    Conflict,
+    /// A limit was hit.
+    TooLarge,
+    /// No room left.
+    Full,
+    /// Our fault, or the disk's.
+    Broken,
+}
+
+/// Something that stands in the way, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Referrer {
+    /// What it is: `alias`, `tag`, `function version`.
+    pub kind: String,
+    /// Its name, as a reference where there is one.
+    pub name: String,
+}
+
+/// A failure that can tell a stranger what to do.
+pub trait Explain: std::error::Error {
+    /// Its stable name.
+    fn code(&self) -> Code;
+
+    /// What a caller can do.
+    fn class(&self) -> Class;
+
+    /// What to do next, with a command to paste where there is one.
+    fn hint(&self) -> Option<String> {
+        None
+    }
+
+    /// Everything that stands in the way.
+    fn referrers(&self) -> Vec<Referrer> {
+        Vec::new()
+    }
+}

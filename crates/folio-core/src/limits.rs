@@ -1,0 +1,59 @@
+//! Every limit folio has, in one place. All are configurable, reported by the API, and named when hit.
+
+use serde::{Deserialize, Serialize};
+
+/// How much of everything is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of all files of one package together.
+    pub content_bytes_max: u64,
+    /// Files in one package.
+    pub content_files_max: u64,
+    /// Bytes of one uploaded archive.
+    pub archive_bytes_max: u64,
+    /// How many times larger than the archive its files may be together.
+    pub archive_ratio_max: u64,
+    /// Bytes of one node: a small file, a chunk, or a directory.
+    pub node_bytes_max: u64,
+    /// Bytes of one upload request.
+    pub batch_bytes_max: u64,
+    /// Digests in one question about what is missing.
+    pub batch_nodes_max: u64,
+    /// Bytes of one request that is not an upload.
+    pub request_bytes_max: u64,
+    /// Bytes of a description or reason.
+    pub text_bytes_max: u64,
+    /// Targets of one alias.
+    pub alias_targets_max: u64,
+    /// Members of one tag.
+    pub tag_members_max: u64,
+    /// Items in one page of a list.
+    pub page_items_max: u64,
+    /// Bytes of a file that is compared line by line; larger ones are only said to differ.
+    pub diff_file_bytes_max: u64,
+    /// Bytes of one comparison.
+    pub diff_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self {
+            content_bytes_max: 2048 * MIB,
+            content_files_max: 65_536,
+            archive_bytes_max: 1024 * MIB,
+            archive_ratio_max: 200,
+            node_bytes_max: 16 * MIB,
+            batch_bytes_max: 64 * MIB,
+            batch_nodes_max: 100_000,
+            request_bytes_max: 16 * MIB,
+            text_bytes_max: 4096,
+            alias_targets_max: 100,
+            tag_members_max: 1000,
+            page_items_max: 1000,
+            diff_file_bytes_max: MIB,
+            diff_bytes_max: 4 * MIB,
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The ledger: the one list of everything that ever happened, and the state it adds up to.
+//!
+//! A rule is a function from [`State`] to [`Change`]. The ledger runs it against the newest state inside the
+//! transaction that appends the change, so no rule ever decides on something stale.
+
+use async_trait::async_trait;
+use folio_model::{
+    Actor, Alias, Answer, AppName, AppVersion, Change, Digest, Entry, Kind, Number, Placement,
+    Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+};
+use tokio::sync::watch;
+
+use super::{Damage, StoreError};
+
+/// Decides a change. `None` refuses: nothing is appended. May be asked again after a lost race.
+pub type Plan = Box<dyn FnMut(&dyn State) -> Result<Option<Change>, StoreError> + Send>;
+
+/// Reads a consistent state.
+pub type Look = Box<dyn FnOnce(&dyn State) -> Result<(), StoreError> + Send>;
+
+/// The append-only list of changes.
+///
+/// `append` applies a change's edits in order as one transaction. Each edit names what it replaces; if that
+/// is not what is there (a name taken, a pointer moved, a number that is not the unit's next), nothing happens
+/// and the error is [`StoreError::Conflict`]. Every digest in `requires` must be stored, else
+/// [`StoreError::MissingBlob`].
+#[async_trait]
+pub trait Ledger: Send + Sync + 'static {
+    /// Runs the plan and appends what it returns. The entry is durable when this returns.
+    async fn append(&self, plan: Plan) -> Result<Option<Entry>, StoreError>;
+
+    /// Runs `look` on a state that stands still while it runs and holds every acknowledged append.
+    async fn view(&self, look: Look) -> Result<(), StoreError>;
+
+    /// The newest entry's place; changes after each append, never before it is durable.
+    fn head(&self) -> watch::Receiver<u64>;
+
+    /// Checks the chain of entries and every invariant the state must satisfy, and lists what is damaged.
+    async fn verify(&self) -> Result<Vec<Damage>, StoreError>;
+}
+
+/// A stretch of a list, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Only what comes after this place.
+    pub after: u64,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Page {
+    /// Everything.
+    pub const ALL: Self = Self { after: 0, limit: usize::MAX };
+}
+
+/// A stored token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// The SHA-256 of its secret part.
+    pub secret: Digest,
+    /// Who it speaks for.
+    pub actor: Actor,
+}
+
+/// The state after some entry. Everything is looked up by index: no method's cost depends on how many
+/// versions exist beyond what it returns.
+pub trait State {
+    /// The place of the last entry, 0 before the first.
+    fn head(&self) -> Result<u64, StoreError>;
+
+    /// Whether an app exists.
+    fn has_app(&self, app: &AppName) -> Result<bool, StoreError>;
+
+    /// A token by its public part.
+    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError>;
+
+    /// A living unit by name.
+    fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError>;
+
+    /// A living unit by identity.
+    fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError>;
+
+    /// An app's living units of one kind, by name, visible or not.
+    fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError>;
+
+    /// A surviving version.
+    fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
+
+    /// A version by id and whether it survives. Deleted ones are found too, because ids are never reused.
+    fn version_by_id(
+        &self,
+        unit: UnitUid,
+        id: &VersionId,
+    ) -> Result<Option<(Version, bool)>, StoreError>;
+
+    /// A unit's surviving versions, oldest first, after a number.
+    fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError>;
+
+    /// The newest surviving version below a number.
+    fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
+
+    /// The surviving function versions that use a package version, by unit and number.
+    fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError>;
+
+    /// The living units whose draft uses a package version.
+    fn draft_users(&self, package: VersionKey) -> Result<Vec<UnitUid>, StoreError>;
+
+    /// Whether any version or app version of an app ever had this id.
+    fn id_taken(&self, app: &AppName, id: &VersionId) -> Result<bool, StoreError>;
+
+    /// One alias.
+    fn alias(&self, unit: UnitUid, name: &VersionId) -> Result<Option<Alias>, StoreError>;
+
+    /// A function's aliases, by name.
+    fn aliases(&self, unit: UnitUid) -> Result<Vec<Alias>, StoreError>;
+
+    /// One tag.
+    fn tag(&self, app: &AppName, name: &VersionId) -> Result<Option<Tag>, StoreError>;
+
+    /// An app's tags, by name.
+    fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError>;
+
+    /// The aliases and tags that point at a version.
+    fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError>;
+
+    /// The entries that moved a pointer, oldest first.
+    fn moves(&self, pointer: &Pointer) -> Result<Vec<Entry>, StoreError>;
+
+    /// A snapshot by digest.
+    fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError>;
+
+    /// One entry.
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, StoreError>;
+
+    /// Entries in order, of one app or of all.
+    fn entries(&self, app: Option<&AppName>, page: Page) -> Result<Vec<Entry>, StoreError>;
+
+    /// The newest entries of an app below a place, newest first.
+    fn entries_before(
+        &self,
+        app: &AppName,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+
+    /// The entry that took another back, if one did and was not itself taken back.
+    fn undone_by(&self, seq: u64) -> Result<Option<u64>, StoreError>;
+
+    /// An app version by number.
+    fn app_version(&self, app: &AppName, number: Number) -> Result<Option<AppVersion>, StoreError>;
+
+    /// An app version by id.
+    fn app_version_by_id(
+        &self,
+        app: &AppName,
+        id: &VersionId,
+    ) -> Result<Option<AppVersion>, StoreError>;
+
+    /// The newest app version not younger than a moment, or of all.
+    fn app_version_at(
+        &self,
+        app: &AppName,
+        at: Option<Timestamp>,
+    ) -> Result<Option<AppVersion>, StoreError>;
+
+    /// The newest app versions below a number, newest first.
+    fn app_versions_before(
+        &self,
+        app: &AppName,
+        below: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<AppVersion>, StoreError>;
+
+    /// What every unit was in an app version, by kind and name.
+    fn placements(&self, app: &AppName, at: Number) -> Result<Vec<Placement>, StoreError>;
+
+    /// What one unit is in the newest app version.
+    fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError>;
+
+    /// The remembered answer of a request.
+    fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError>;
+
+    /// The trees and archives of every surviving version and every draft: what a sweep must keep.
+    fn content_roots(&self) -> Result<Vec<Digest>, StoreError>;
+}

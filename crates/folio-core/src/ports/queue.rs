@@ -1,0 +1,56 @@
+//! The queue: work to be done later, by whoever leases it first, until it is done.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use folio_model::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::StoreError;
+
+/// Work to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Names the work; pushing a name that waits already changes nothing.
+    pub name: String,
+    /// Which workers understand it.
+    pub topic: String,
+    /// What they need to know.
+    pub body: Value,
+    /// Not before.
+    pub due: Timestamp,
+}
+
+/// A task in the hands of one worker until the lease ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lease {
+    /// Proves who holds it.
+    pub token: Uuid,
+    /// The work.
+    pub task: Task,
+    /// How often it was leased, this time included.
+    pub attempt: u32,
+}
+
+/// Tasks that survive the process that pushed them. A task is leased to one worker at a time; when a lease
+/// ends without [`Queue::done`], the task is leased again.
+#[async_trait]
+pub trait Queue: Send + Sync {
+    /// Adds a task. Returns false if one of that name waits or is leased.
+    async fn push(&self, task: Task) -> Result<bool, StoreError>;
+
+    /// Takes the task of a topic that has been due longest, for a time. None if nothing is due.
+    async fn lease(
+        &self,
+        topic: &str,
+        now: Timestamp,
+        time: Duration,
+    ) -> Result<Option<Lease>, StoreError>;
+
+    /// Removes a leased task. Returns false if the lease had ended and passed to another.
+    async fn done(&self, token: Uuid) -> Result<bool, StoreError>;
+
+    /// Gives a leased task back, to be leased again from `due` on. Returns false as [`Queue::done`] does.
+    async fn retry(&self, token: Uuid, due: Timestamp) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,286 @@
+//! Changes: how anything ever changes. One command makes one [`Change`]; the ledger keeps it as one [`Entry`].
+//!
+//! An edit says what it replaces, so that it can be compared before and inverted after. There is no edit that
+//! alters a version, a snapshot or a blob.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Actor, AppName, Digest, Draft, Git, Number, Origin, Place, Placement, Pointer, Snapshot,
+    Timestamp, UnitKey, UnitUid, Version, VersionId, canonical,
+};
+
+/// One step of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "edit", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Edit {
+    /// An app appears.
+    CreateApp {
+        /// Its name.
+        app: AppName,
+    },
+    /// A token may now be used.
+    AddToken {
+        /// Its public part.
+        id: String,
+        /// The SHA-256 of its secret part.
+        secret: Digest,
+        /// Who it speaks for.
+        actor: Actor,
+    },
+    /// A unit appears under a free name.
+    CreateUnit {
+        /// Its identity.
+        uid: UnitUid,
+        /// Its name.
+        key: UnitKey,
+        /// Who asked for it.
+        origin: Origin,
+    },
+    /// A unit without draft, versions and aliases leaves, and its name is free.
+    DeleteUnit {
+        /// The unit.
+        uid: UnitUid,
+        /// Its name.
+        key: UnitKey,
+    },
+    /// A deleted unit returns to its name, its counter where it was.
+    RestoreUnit {
+        /// The unit.
+        uid: UnitUid,
+        /// Its name.
+        key: UnitKey,
+    },
+    /// A draft is set, replaced or cleared.
+    SetDraft {
+        /// The unit.
+        uid: UnitUid,
+        /// What was there.
+        from: Option<Draft>,
+        /// What is there now.
+        to: Option<Draft>,
+    },
+    /// A version is published. Its number is the unit's next.
+    Publish {
+        /// The unit.
+        uid: UnitUid,
+        /// The version.
+        version: Version,
+    },
+    /// A version leaves its tracker.
+    DeleteVersion {
+        /// The unit.
+        uid: UnitUid,
+        /// The version, with its description of that moment.
+        version: Version,
+    },
+    /// A deleted version returns under its own number.
+    RestoreVersion {
+        /// The unit.
+        uid: UnitUid,
+        /// The version.
+        version: Version,
+    },
+    /// A version is described in other words.
+    Describe {
+        /// The unit.
+        uid: UnitUid,
+        /// The version's number.
+        number: Number,
+        /// The words before.
+        from: String,
+        /// The words now.
+        to: String,
+    },
+    /// A pointer is made, moved or removed.
+    Move {
+        /// The pointer.
+        pointer: Pointer,
+        /// Where it pointed.
+        from: Option<Place>,
+        /// Where it points now.
+        to: Option<Place>,
+    },
+}
+
+impl Edit {
+    /// The edit that takes this one back, or none for what is never taken back.
+    pub fn inverse(self) -> Option<Self> {
+        Some(match self {
+            Self::CreateApp { .. } | Self::AddToken { .. } => return None,
+            Self::CreateUnit { uid, key, .. } | Self::RestoreUnit { uid, key } => {
+                Self::DeleteUnit { uid, key }
+            }
+            Self::DeleteUnit { uid, key } => Self::RestoreUnit { uid, key },
+            Self::SetDraft { uid, from, to } => Self::SetDraft { uid, from: to, to: from },
+            Self::Publish { uid, version } | Self::RestoreVersion { uid, version } => {
+                Self::DeleteVersion { uid, version }
+            }
+            Self::DeleteVersion { uid, version } => Self::RestoreVersion { uid, version },
+            Self::Describe { uid, number, from, to } => {
+                Self::Describe { uid, number, from: to, to: from }
+            }
+            Self::Move { pointer, from, to } => Self::Move { pointer, from: to, to: from },
+        })
+    }
+
+    /// The unit it touches, if it touches one.
+    pub fn unit(&self) -> Option<UnitUid> {
+        match self {
+            Self::CreateUnit { uid, .. }
+            | Self::DeleteUnit { uid, .. }
+            | Self::RestoreUnit { uid, .. }
+            | Self::SetDraft { uid, .. }
+            | Self::Publish { uid, .. }
+            | Self::DeleteVersion { uid, .. }
+            | Self::RestoreVersion { uid, .. }
+            | Self::Describe { uid, .. } => Some(*uid),
+            Self::Move { pointer: Pointer::Alias { unit, .. }, .. } => Some(*unit),
+            Self::Move { pointer: Pointer::Tag { .. }, .. }
+            | Self::CreateApp { .. }
+            | Self::AddToken { .. } => None,
+        }
+    }
+}
+
+/// What one command wants to happen, all or nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The app it happens in.
+    pub app: AppName,
+    /// When.
+    pub at: Timestamp,
+    /// Who asked.
+    pub by: Actor,
+    /// What was done, in words: `publish function hello as v1.0.0`.
+    pub message: String,
+    /// Why, in the author's words.
+    pub reason: Option<String>,
+    /// The steps, in order.
+    pub edits: Vec<Edit>,
+    /// Values the steps name and the store may not have yet.
+    pub snapshots: Vec<Snapshot>,
+    /// Blobs that must exist when the change is written, and are kept from the sweep from then on.
+    pub requires: Vec<Digest>,
+    /// Blobs that lose a user: their grace period starts now.
+    pub frees: Vec<Digest>,
+    /// The id of the app version this makes, if the map from unit to snapshot changed.
+    pub app_version: Option<VersionId>,
+    /// The units whose place in that map changed: what they are now, or nothing.
+    pub placements: Vec<(UnitUid, Option<Placement>)>,
+    /// The author's work tree.
+    pub git: Option<Git>,
+    /// The entry this takes back.
+    pub undoes: Option<u64>,
+    /// The answer to give again when the same request is repeated.
+    pub answer: Option<Answer>,
+}
+
+/// The remembered answer of a request that carried an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The key the client chose.
+    pub key: String,
+    /// The digest of the request, so that the key cannot be used for another.
+    pub request: Digest,
+    /// What was answered.
+    pub body: Value,
+}
+
+/// One line of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// Its place: 1, 2, 3, over all apps.
+    pub seq: u64,
+    /// The app.
+    pub app: AppName,
+    /// When. Tells nothing about order; `seq` does.
+    pub at: Timestamp,
+    /// Who.
+    pub by: Actor,
+    /// What was done.
+    pub message: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The steps.
+    pub edits: Vec<Edit>,
+    /// The app version it made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_version: Option<VersionId>,
+    /// The author's work tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
+    /// The entry it takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+}
+
+/// The hash of an entry and, through it, of every entry before.
+pub type EntryHash = Digest;
+
+impl Entry {
+    /// The entry a change becomes at a place in the ledger.
+    pub fn of(change: &Change, seq: u64) -> Self {
+        Self {
+            seq,
+            app: change.app.clone(),
+            at: change.at,
+            by: change.by.clone(),
+            message: change.message.clone(),
+            reason: change.reason.clone(),
+            edits: change.edits.clone(),
+            app_version: change.app_version.clone(),
+            git: change.git.clone(),
+            undoes: change.undoes,
+        }
+    }
+
+    /// Chains the entry to the one before, so that no line can be altered unnoticed.
+    pub fn hash(&self, previous: EntryHash) -> EntryHash {
+        let mut bytes = previous.as_bytes().to_vec();
+        bytes.extend(canonical::encode(self));
+        Digest::of(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_edit() -> impl Strategy<Value = Edit> {
+        let uid = UnitUid(uuid::Uuid::from_u128(7));
+        let draft = proptest::option::of(any::<[u8; 32]>().prop_map(|bytes| Draft {
+            snapshot: Digest::from_bytes(bytes),
+            uses: None,
+            archive: None,
+        }));
+        prop_oneof![
+            (draft.clone(), draft).prop_map(move |(from, to)| Edit::SetDraft { uid, from, to }),
+            ("[a-z ]{0,5}", "[a-z ]{0,5}").prop_map(move |(from, to)| Edit::Describe {
+                uid,
+                number: Number::FIRST,
+                from,
+                to
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn taking_back_twice_is_doing_it_again(edit in any_edit()) {
+            let twice = edit.clone().inverse().and_then(Edit::inverse);
+            prop_assert_eq!(twice, Some(edit));
+        }
+
+        #[test]
+        fn an_edit_reads_back(edit in any_edit()) {
+            let text = serde_json::to_string(&edit).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Edit>(&text).unwrap(), edit);
+        }
+    }
+}

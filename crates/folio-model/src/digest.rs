@@ -1,0 +1,105 @@
+//! SHA-256 digests, the names of bytes and values.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of some bytes, written `sha256:<64 hex digits>`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Digests bytes that are already in memory.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Wraps the 32 bytes of a finished SHA-256.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The 64 hex digits without the prefix.
+    pub fn hex(&self) -> String {
+        hex::encode(self.0)
+    }
+
+    /// The first 12 hex digits, for people.
+    pub fn short(&self) -> String {
+        hex::encode(&self.0[..6])
+    }
+}
+
+/// Why a text is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a digest: write `sha256:` and 64 lower-case hex digits")]
+pub struct DigestError(String);
+
+impl FromStr for Digest {
+    type Err = DigestError;
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let mut bytes = [0; 32];
+        let digits = text.strip_prefix("sha256:").filter(|digits| *digits == digits.to_lowercase());
+        digits
+            .and_then(|digits| hex::decode_to_slice(digits, &mut bytes).ok())
+            .map(|()| Self(bytes))
+            .ok_or_else(|| DigestError(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = DigestError;
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.short())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_printed_digest_reads_back(bytes: [u8; 32]) {
+            let digest = Digest::from_bytes(bytes);
+            prop_assert_eq!(digest.to_string().parse::<Digest>(), Ok(digest));
+        }
+    }
+
+    #[test]
+    fn only_the_full_lower_case_form_is_a_digest() {
+        let good = Digest::of(b"").to_string();
+        assert_eq!(good, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        for bad in [&good[7..], &good[..70], &good.to_uppercase(), "sha256:", ""] {
+            assert!(bad.parse::<Digest>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The nouns of folio: immutable values, small pointers and the changes that move them.
+//!
+//! Pure data: no async, no I/O, no clock, no randomness of its own. Start at [`Reference`] for how things
+//! are named, [`Snapshot`] for what is frozen, and [`Change`] for how anything ever changes.
+
+mod app;
+pub mod canonical;
+mod change;
+mod digest;
+mod id;
+mod name;
+mod pointer;
+mod reference;
+mod release;
+mod snapshot;
+mod tree;
+mod unit;
+mod version;
+
+pub use app::{AppVersion, Git, Placement};
+pub use change::{Answer, Change, Edit, Entry, EntryHash};
+pub use digest::{Digest, DigestError};
+pub use id::{Chance, RESERVED, VersionId, VersionIdError};
+pub use name::{Actor, ActorError, AppName, Name, NameError};
+pub use pointer::{Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError};
+pub use reference::{Qualifier, Reference, ReferenceError, Subject};
+pub use release::{Release, ReleaseId, ReleaseIdError};
+pub use snapshot::{
+    Content, FunctionSpec, Layout, PackagePin, PackageSpec, Snapshot, SnapshotError,
+};
+pub use tree::{
+    ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,
+    TreeTotals,
+};
+pub use unit::{Draft, Kind, Origin, Unit, UnitKey, UnitUid};
+pub use version::{Build, Number, Tracker, Version, VersionKey};
+
+/// A moment, in UTC.
+pub type Timestamp = jiff::Timestamp;

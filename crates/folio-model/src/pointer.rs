@@ -1,0 +1,225 @@
+//! Pointers: the only things that move. An alias splits calls among versions of one function; a tag names a
+//! set of function versions across the app.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AppName, Number, UnitUid, VersionId, VersionKey};
+
+/// The whole of an alias's traffic, in basis points.
+pub const FULL_WEIGHT: u32 = 10_000;
+
+/// What a ledger entry can move.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pointer {
+    /// A function's alias.
+    Alias {
+        /// The function.
+        unit: UnitUid,
+        /// The alias.
+        name: VersionId,
+    },
+    /// An app's tag.
+    Tag {
+        /// The app.
+        app: AppName,
+        /// The tag.
+        name: VersionId,
+    },
+}
+
+impl Pointer {
+    /// Its name.
+    pub fn name(&self) -> &VersionId {
+        match self {
+            Self::Alias { name, .. } | Self::Tag { name, .. } => name,
+        }
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alias { name, .. } => write!(f, "alias `{name}`"),
+            Self::Tag { name, .. } => write!(f, "tag `{name}`"),
+        }
+    }
+}
+
+/// Where a pointer points.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// An alias's targets.
+    Versions(Weights),
+    /// A tag's members.
+    Members(Members),
+}
+
+impl Place {
+    /// Every version the pointer keeps from being deleted, given the unit an alias belongs to.
+    pub fn versions<'a>(&'a self, pointer: &Pointer) -> Box<dyn Iterator<Item = VersionKey> + 'a> {
+        match (self, pointer) {
+            (Self::Members(members), _) => {
+                Box::new(members.iter().map(|(&unit, &number)| VersionKey { unit, number }))
+            }
+            (Self::Versions(weights), &Pointer::Alias { unit, .. }) => Box::new(
+                weights.shares().iter().map(move |share| VersionKey { unit, number: share.number }),
+            ),
+            (Self::Versions(_), Pointer::Tag { .. }) => Box::new(std::iter::empty()),
+        }
+    }
+}
+
+/// The function versions of a tag, one per function.
+pub type Members = BTreeMap<UnitUid, Number>;
+
+/// A function-level pointer with one or more weighted targets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alias {
+    /// Its name.
+    pub name: VersionId,
+    /// Its targets.
+    pub weights: Weights,
+    /// The ledger entry that last moved it.
+    pub revision: u64,
+}
+
+/// An app-wide named set of function versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// Its name.
+    pub name: VersionId,
+    /// Its versions.
+    pub members: Members,
+    /// The ledger entry that last moved it.
+    pub revision: u64,
+}
+
+/// One target of an alias and its share in basis points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// The version.
+    pub number: Number,
+    /// Its share of 10,000.
+    pub weight: u32,
+}
+
+/// Targets whose shares sum to [`FULL_WEIGHT`], each version once, in order of number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Share>", into = "Vec<Share>")]
+pub struct Weights(Vec<Share>);
+
+/// Why targets do not make a split.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WeightsError {
+    /// The shares do not add up.
+    #[error("weights sum to {0}, not {FULL_WEIGHT}")]
+    Sum(u64),
+    /// A version was named twice.
+    #[error("version {0} is named twice")]
+    Twice(Number),
+}
+
+impl Weights {
+    /// All traffic to one version.
+    pub fn only(number: Number) -> Self {
+        Self(vec![Share { number, weight: FULL_WEIGHT }])
+    }
+
+    /// Checks and orders targets.
+    pub fn new(mut shares: Vec<Share>) -> Result<Self, WeightsError> {
+        shares.sort_by_key(|share| share.number);
+        if let Some(twice) = shares.windows(2).find(|pair| pair[0].number == pair[1].number) {
+            return Err(WeightsError::Twice(twice[0].number));
+        }
+        let sum = shares.iter().map(|share| u64::from(share.weight)).sum();
+        if sum == u64::from(FULL_WEIGHT) { Ok(Self(shares)) } else { Err(WeightsError::Sum(sum)) }
+    }
+
+    /// The targets, by number.
+    pub fn shares(&self) -> &[Share] {
+        &self.0
+    }
+
+    /// The version that gets everything, unless the alias is split.
+    pub fn sole(&self) -> Option<Number> {
+        self.0.iter().find(|share| share.weight == FULL_WEIGHT).map(|share| share.number)
+    }
+
+    /// The version for a draw from 0 to 9,999. A share of zero is never picked.
+    pub fn pick(&self, draw: u32) -> Number {
+        let mut left = draw % FULL_WEIGHT;
+        for share in &self.0 {
+            if left < share.weight {
+                return share.number;
+            }
+            left -= share.weight;
+        }
+        unreachable!("shares sum to the whole, so every draw falls into one")
+    }
+}
+
+impl TryFrom<Vec<Share>> for Weights {
+    type Error = WeightsError;
+    fn try_from(shares: Vec<Share>) -> Result<Self, WeightsError> {
+        Self::new(shares)
+    }
+}
+
+impl From<Weights> for Vec<Share> {
+    fn from(weights: Weights) -> Self {
+        weights.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_weights() -> impl Strategy<Value = Weights> {
+        proptest::collection::vec(0..=FULL_WEIGHT, 0..5).prop_map(|mut cuts| {
+            cuts.extend([0, FULL_WEIGHT]);
+            cuts.sort_unstable();
+            let shares = cuts.windows(2).zip(1..).map(|(cut, number)| Share {
+                number: Number::new(number).unwrap(),
+                weight: cut[1] - cut[0],
+            });
+            Weights::new(shares.collect()).unwrap()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_version_gets_exactly_its_share_of_all_draws(weights in any_weights()) {
+            for share in weights.shares() {
+                let drawn = (0..FULL_WEIGHT).filter(|&draw| weights.pick(draw) == share.number).count();
+                prop_assert_eq!(drawn, share.weight as usize);
+            }
+        }
+
+        #[test]
+        fn weights_read_back(weights in any_weights()) {
+            let text = serde_json::to_string(&weights).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Weights>(&text).unwrap(), weights);
+        }
+    }
+
+    #[test]
+    fn shares_must_add_up_and_name_each_version_once() {
+        let share = |number, weight| Share { number: Number::new(number).unwrap(), weight };
+        assert_eq!(Weights::new(vec![]), Err(WeightsError::Sum(0)));
+        assert_eq!(Weights::new(vec![share(1, 9_999)]), Err(WeightsError::Sum(9_999)));
+        assert_eq!(
+            Weights::new(vec![share(1, u32::MAX), share(2, u32::MAX)]),
+            Err(WeightsError::Sum(2 * u64::from(u32::MAX)))
+        );
+        let twice = Weights::new(vec![share(1, 5_000), share(1, 5_000)]);
+        assert_eq!(twice, Err(WeightsError::Twice(Number::FIRST)));
+    }
+}

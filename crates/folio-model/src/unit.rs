@@ -1,0 +1,133 @@
+//! Units: the smallest things that are versioned, and their unpublished state.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{AppName, Digest, Name, Number, VersionKey};
+
+/// What kind of thing a unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Code that can be called.
+    Function,
+    /// Source or deployable files, shared by the functions that use it.
+    Package,
+}
+
+impl Kind {
+    /// Every kind, in the order lists show them.
+    pub const ALL: [Self; 2] = [Self::Function, Self::Package];
+
+    /// The word used in commands, URLs and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Package => "package",
+        }
+    }
+
+    /// The word for several.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Function => "functions",
+            Self::Package => "packages",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = ();
+    /// Reads the singular or the plural word.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|kind| text == kind.as_str() || text == kind.plural()).ok_or(())
+    }
+}
+
+/// Identifies one unit for ever, also after its name was given to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct UnitUid(pub Uuid);
+
+impl fmt::Display for UnitUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Where a unit is found by name: names are unique per app and kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct UnitKey {
+    /// The app.
+    pub app: AppName,
+    /// The kind.
+    pub kind: Kind,
+    /// The name.
+    pub name: Name,
+}
+
+impl fmt::Display for UnitKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}`", self.kind, self.name)
+    }
+}
+
+/// Who asked for a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// A user, by name.
+    User,
+    /// A function that was made from code and needed a package.
+    Implied,
+}
+
+/// A unit as it stands now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unit {
+    /// Its identity.
+    pub uid: UnitUid,
+    /// Its name.
+    #[serde(flatten)]
+    pub key: UnitKey,
+    /// Who asked for it.
+    pub origin: Origin,
+    /// The number the next version gets. Only ever grows.
+    pub next_number: Number,
+    /// The last surviving version, if any.
+    pub latest: Option<Number>,
+    /// The unpublished state, if any.
+    pub draft: Option<Draft>,
+    /// The ledger entry that last touched the unit or one of its aliases.
+    pub revision: u64,
+}
+
+impl Unit {
+    /// Whether there is anything to see: a draft or a version. A unit with neither only keeps its counter.
+    pub fn is_visible(&self) -> bool {
+        self.draft.is_some() || self.latest.is_some()
+    }
+}
+
+/// The unpublished state of a function or package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Draft {
+    /// The complete spec.
+    pub snapshot: Digest,
+    /// The package version it uses, where that is published already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<VersionKey>,
+    /// The archive its files came from, byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<Digest>,
+}

@@ -1,0 +1,122 @@
+//! Versions: published snapshots of a unit, numbered 1, 2, 3 and never edited.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Actor, Digest, Timestamp, UnitUid, VersionId};
+
+/// The number of a version: 1 for the first, never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct Number(NonZeroU64);
+
+impl Number {
+    /// The first number.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+    /// Takes a number from 1 to 2^63-1, which is what stores can hold.
+    pub fn new(number: u64) -> Option<Self> {
+        NonZeroU64::new(number).filter(|n| i64::try_from(n.get()).is_ok()).map(Self)
+    }
+
+    /// The plain number.
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The number after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl TryFrom<u64> for Number {
+    type Error = &'static str;
+    fn try_from(number: u64) -> Result<Self, Self::Error> {
+        Self::new(number).ok_or("version numbers start at 1")
+    }
+}
+
+impl From<Number> for u64 {
+    fn from(number: Number) -> Self {
+        number.get()
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One version of one unit, for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct VersionKey {
+    /// The unit.
+    pub unit: UnitUid,
+    /// The version's number.
+    pub number: Number,
+}
+
+/// A published snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// Its number.
+    pub number: Number,
+    /// What the user called it, or five random characters.
+    pub id: VersionId,
+    /// The complete spec it froze.
+    pub snapshot: Digest,
+    /// The package version a function uses; what deleting that package version takes along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<VersionKey>,
+    /// The archive its files came from, byte for byte. Beside the snapshot, because packing the same files
+    /// again is not a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<Digest>,
+    /// When it was published.
+    pub created_at: Timestamp,
+    /// Who published it.
+    pub created_by: Actor,
+    /// What its author says about it; may be changed, because it decides nothing.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// How far the build of a version's package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Build {
+    /// Nothing to build.
+    None,
+    /// Has source that is not built yet.
+    Pending,
+}
+
+/// The ordered versions of a unit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tracker {
+    versions: Vec<Version>,
+}
+
+impl Tracker {
+    /// Takes the surviving versions in any order.
+    pub fn new(mut versions: Vec<Version>) -> Self {
+        versions.sort_by_key(|version| version.number);
+        Self { versions }
+    }
+
+    /// The surviving versions, oldest first.
+    pub fn versions(&self) -> &[Version] {
+        &self.versions
+    }
+
+    /// The last surviving version in creation order.
+    pub fn latest(&self) -> Option<&Version> {
+        self.versions.last()
+    }
+}
