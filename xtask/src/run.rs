@@ -1,0 +1,108 @@
+//! Starts programs for the other modules; the only place that does. Everything runs in the
+//! project's root, whatever directory the task was started from.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// A program with its arguments and what is added to its environment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) arguments: &'a [&'a str],
+    pub(crate) environment: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Program<'a> {
+    pub(crate) const fn new(name: &'a str, arguments: &'a [&'a str]) -> Self {
+        Self { name, arguments, environment: &[] }
+    }
+
+    pub(crate) const fn with(self, environment: &'a [(&'a str, &'a str)]) -> Self {
+        Self { environment, ..self }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place in xtask that starts programs")]
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.name);
+        command.args(self.arguments).envs(self.environment.iter().copied()).current_dir(root());
+        command
+    }
+}
+
+/// Writes the program as one would type it.
+impl fmt::Display for Program<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, value) in self.environment {
+            let quote = if value.contains(' ') { "'" } else { "" };
+            write!(f, "{key}={quote}{value}{quote} ")?;
+        }
+        f.write_str(self.name)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))
+    }
+}
+
+/// Runs a program to its end, its output going where ours goes.
+pub(crate) fn stream(program: &Program<'_>) -> Result<()> {
+    let status =
+        program.command().status().with_context(|| format!("cannot start `{}`", program.name))?;
+    ensure!(status.success(), "`{program}` ended with {status}");
+    Ok(())
+}
+
+/// Runs a program to its end and returns what it wrote to standard output.
+pub(crate) fn output(program: &Program<'_>) -> Result<String> {
+    let output =
+        program.command().output().with_context(|| format!("cannot start `{}`", program.name))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{program}` ended with {}: {}", output.status, said.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{program}` did not write text"))
+}
+
+/// Tells the person at the terminal something. Standard output belongs to the programs we run.
+#[expect(clippy::print_stderr, reason = "the one place in xtask that talks")]
+pub(crate) fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// The directory that holds the workspace's Cargo.toml.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project's root")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_reads_as_one_would_type_it() {
+        let program =
+            Program::new("cargo", &["doc", "--no-deps"]).with(&[("A", "1"), ("B", "2 3")]);
+        assert_eq!(program.to_string(), "A=1 B='2 3' cargo doc --no-deps");
+    }
+
+    #[test]
+    fn a_program_runs_in_the_root_with_its_environment() {
+        const SCRIPT: &str = "test -e Cargo.lock && printf %s \"$WORD\"";
+        let program = Program::new("sh", &["-c", SCRIPT]).with(&[("WORD", "hello")]);
+        assert_eq!(output(&program).unwrap(), "hello");
+    }
+
+    #[test]
+    fn failure_is_an_error_that_repeats_what_the_program_said() {
+        assert!(stream(&Program::new("sh", &["-c", "exit 3"])).is_err());
+        let program = Program::new("sh", &["-c", "echo no >&2; exit 3"]);
+        let error = output(&program).unwrap_err().to_string();
+        assert!(error.ends_with("exit status: 3: no"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = stream(&Program::new("no-such-program", &[])).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start `no-such-program`");
+    }
+}
