@@ -1,11 +1,12 @@
 //! App versions: the whole app at one moment, and what each unit was then.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Actor, AppName, Digest, Kind, Name, Number, Timestamp, UnitUid, VersionId};
 
 /// The app after one change: a closed map from unit to snapshot, kept as intervals per unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppVersion {
     /// The app.
@@ -29,7 +30,7 @@ pub struct AppVersion {
 }
 
 /// Where the author's files stood in git.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Git {
     /// The commit.
     pub commit: String,
@@ -40,7 +41,7 @@ pub struct Git {
 }
 
 /// What one unit was in an app version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
     /// The unit.

@@ -3,6 +3,7 @@
 //! An edit says what it replaces, so that it can be compared before and inverted after. There is no edit that
 //! alters a version, a snapshot or a blob.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// One step of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "edit", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Edit {
     /// An app appears.
@@ -189,7 +190,7 @@ pub struct Answer {
 }
 
 /// One line of the ledger.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// Its place: 1, 2, 3, over all apps.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{AppName, Number, UnitUid, VersionId, VersionKey};
@@ -12,7 +13,9 @@ use crate::{AppName, Number, UnitUid, VersionId, VersionKey};
 pub const FULL_WEIGHT: u32 = 10_000;
 
 /// What a ledger entry can move.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Pointer {
     /// A function's alias.
@@ -50,7 +53,7 @@ impl fmt::Display for Pointer {
 }
 
 /// Where a pointer points.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
     /// An alias's targets.
@@ -100,7 +103,7 @@ pub struct Tag {
 }
 
 /// One target of an alias and its share in basis points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// The version.
     pub number: Number,
@@ -109,8 +112,9 @@ pub struct Share {
 }
 
 /// Targets whose shares sum to [`FULL_WEIGHT`], each version once, in order of number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<Share>", into = "Vec<Share>")]
+#[schemars(with = "Vec<Share>")]
 pub struct Weights(Vec<Share>);
 
 /// Why targets do not make a split.

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{AppName, Name, NameError, Number, VersionId, VersionIdError};
@@ -22,8 +23,9 @@ pub enum Qualifier {
 }
 
 /// A unit and, perhaps, which of its versions. Unqualified means the draft if there is one, else latest.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Reference {
     /// The app, if it was written.
     pub app: Option<AppName>,

@@ -1,11 +1,12 @@
 //! Snapshots: the complete spec of a unit, content by digest. Two units with equal snapshots behave alike.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Build, Digest, Kind, Name, canonical};
 
 /// A unit's complete spec. Its digest is its identity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Snapshot {
     /// A function's.
@@ -15,7 +16,7 @@ pub enum Snapshot {
 }
 
 /// What decides how a function behaves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FunctionSpec {
     /// The environment it runs in.
@@ -28,7 +29,7 @@ pub struct FunctionSpec {
 }
 
 /// A package frozen into a function.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackagePin {
     /// The package's name.
@@ -38,7 +39,7 @@ pub struct PackagePin {
 }
 
 /// What decides what a package holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackageSpec {
     /// The environment that builds and runs it.
@@ -55,7 +56,7 @@ pub struct PackageSpec {
 }
 
 /// Files, named by the digest of their root directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Content {
     /// The root directory's node.
@@ -65,7 +66,7 @@ pub struct Content {
 }
 
 /// How content reaches the code that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// One file, handed over as a file.

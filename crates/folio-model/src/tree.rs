@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::text_type;
@@ -15,7 +16,9 @@ const ENTRY_BYTES_MAX: usize = 255;
 const PATH_BYTES_MAX: usize = 1024;
 
 /// What the bytes behind a digest are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeKind {
     /// A whole file or one chunk of a large one, as it is.
@@ -65,8 +68,11 @@ fn check_entry(text: &str) -> Result<(), EntryNameError> {
 }
 
 /// The path of a file inside a tree: one or more entry names, never leading outside.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct TreePath(Vec<EntryName>);
 
 impl TreePath {
@@ -125,7 +131,7 @@ impl fmt::Display for TreePath {
 }
 
 /// How much a tree holds, all levels together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TreeTotals {
     /// Files.
     pub files: u64,
@@ -134,7 +140,7 @@ pub struct TreeTotals {
 }
 
 /// One line of a directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum TreeEntry {
     /// A file.
