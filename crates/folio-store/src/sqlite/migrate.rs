@@ -1,0 +1,57 @@
+//! The numbered schemas and how a database reaches the newest. Each step is one transaction that also sets
+//! the number, so whatever crashes, the next start goes on where the last finished step ended.
+
+use folio_core::crash;
+use folio_core::ports::StoreError;
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection};
+
+use super::error::failure;
+
+/// The steps: the first makes schema 1, the second turns 1 into 2. Never edit one that was released.
+const STEPS: &[&str] =
+    &[include_str!("../schema/001_ledger.sql"), include_str!("../schema/002_blobs.sql")];
+
+/// The newest schema this program knows.
+pub(crate) fn newest() -> u32 {
+    u32::try_from(STEPS.len()).expect("there are few steps")
+}
+
+/// The schema a database has, 0 for an empty one.
+pub(crate) fn found(conn: &Connection) -> Result<u32, StoreError> {
+    conn.pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(failure("read the schema's number"))
+}
+
+/// Takes every step the database has not taken. Refuses a database that is newer than this program.
+pub(crate) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
+    migrate_to(conn, newest())
+}
+
+/// Takes the steps up to a schema.
+pub(crate) fn migrate_to(conn: &mut Connection, newest: u32) -> Result<(), StoreError> {
+    let found = refuse_newer(found(conn)?)?;
+    for schema in found + 1..=newest {
+        step(conn, schema)?;
+        crash::point("migrate.step");
+    }
+    Ok(())
+}
+
+/// Passes a schema's number on if this program knows it.
+pub(crate) fn refuse_newer(found: u32) -> Result<u32, StoreError> {
+    let known = newest();
+    if found > known { Err(StoreError::Newer { found, known }) } else { Ok(found) }
+}
+
+fn step(conn: &mut Connection, schema: u32) -> Result<(), StoreError> {
+    let context = "bring the database to a newer schema";
+    let transaction = conn.transaction().map_err(failure(context))?;
+    let mut statements = Batch::new(&transaction, STEPS[schema as usize - 1]);
+    while let Some(mut statement) = statements.next().map_err(failure(context))? {
+        statement.execute([]).map_err(failure(context))?;
+        crash::point("migrate.step");
+    }
+    transaction.pragma_update(None, "user_version", schema).map_err(failure(context))?;
+    transaction.commit().map_err(failure(context))
+}
