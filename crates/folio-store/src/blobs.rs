@@ -1,0 +1,204 @@
+//! Blobs in packs: one object per batch, an index of what lies where. Start at [`PackStore`], then `put`,
+//! `sweep` and [`index`].
+//!
+//! Why nothing is ever lost: objects are written before rows, rows removed before objects; a row is only added
+//! in a transaction that finds all it names, and touches that. A sweep removes rows only in a transaction that
+//! finds none of them touched since its mark. Whoever names a row again touches it or something above it that
+//! is also about to go: what the sweep had reached names only what it had reached. So one touch stops the round.
+
+mod batch;
+mod cache;
+pub(crate) mod index;
+mod objects;
+mod pack;
+mod put;
+mod read;
+mod sweep;
+mod verify;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use folio_core::ports::{
+    About, Blobs, Clock, Damage, Node, StoreError, Stored, SweepMark, Swept, Usage,
+};
+use folio_model::{Digest, Timestamp};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use tokio::sync::Semaphore;
+
+use self::cache::Cache;
+use self::index::{Index, Meta, change, look};
+use self::objects::Objects;
+use crate::memory::MemoryIndex;
+use crate::sqlite::Db;
+
+/// How packs are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct PackOptions {
+    /// How long a node stays after its last use. Uses within half of it are not written down again.
+    pub grace: Duration,
+}
+
+impl Default for PackOptions {
+    fn default() -> Self {
+        Self { grace: Duration::from_secs(24 * 60 * 60) }
+    }
+}
+
+/// Nodes in packs in an object store, found through an index.
+pub struct PackStore {
+    objects: Objects,
+    index: Arc<dyn Index>,
+    clock: Arc<dyn Clock>,
+    cache: Cache,
+    /// Held by whoever removes objects or relies on none being removed.
+    turn: Semaphore,
+}
+
+impl PackStore {
+    /// Keeps everything in memory.
+    pub async fn in_memory(
+        index: MemoryIndex,
+        clock: Arc<dyn Clock>,
+        options: PackOptions,
+    ) -> Result<Self, StoreError> {
+        Self::open(Arc::new(InMemory::new()), Arc::new(index), clock, options).await
+    }
+
+    /// Keeps packs in the database's own data directory, each durable before anything names it.
+    pub async fn in_directory(
+        db: Db,
+        clock: Arc<dyn Clock>,
+        options: PackOptions,
+    ) -> Result<Self, StoreError> {
+        let objects = objects::directory(&db.directory().join("blobs"))?;
+        Self::open(objects, Arc::new(db), clock, options).await
+    }
+
+    /// Keeps packs in any object store that does not acknowledge a write before it is durable.
+    pub async fn in_object_store(
+        objects: Arc<dyn ObjectStore>,
+        db: Db,
+        clock: Arc<dyn Clock>,
+        options: PackOptions,
+    ) -> Result<Self, StoreError> {
+        Self::open(objects, Arc::new(db), clock, options).await
+    }
+
+    async fn open(
+        objects: Arc<dyn ObjectStore>,
+        index: Arc<dyn Index>,
+        clock: Arc<dyn Clock>,
+        options: PackOptions,
+    ) -> Result<Self, StoreError> {
+        let grace_ms = u64::try_from(options.grace.as_millis()).unwrap_or(u64::MAX / 2);
+        if look(&*index, |table| table.meta(Meta::Grace)).await? != grace_ms {
+            change(&*index, move |table| table.set_meta(Meta::Grace, grace_ms)).await?;
+        }
+        let objects = Objects::new(objects);
+        Ok(Self { objects, index, clock, cache: Cache::default(), turn: Semaphore::new(1) })
+    }
+
+    /// Notes the use of nodes and says which are not stored.
+    async fn note_use(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
+        let now = self.clock.now();
+        let (used, digests) =
+            look(&*self.index, move |table| Ok((index::used(table, &digests, now)?, digests)))
+                .await?;
+        if used.stale.is_empty() {
+            return Ok(used.missing);
+        }
+        let noted = change(&*self.index, move |table| {
+            // Looked at again: a sweep may have been faster.
+            let used = index::used(table, &digests, now)?;
+            index::touch_all(table, &used.stale, now)?;
+            Ok(used.missing)
+        });
+        noted.await
+    }
+}
+
+/// Runs work that takes long where that is allowed.
+async fn blocking<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let ran = tokio::task::spawn_blocking(job).await;
+    ran.map_err(|error| StoreError::failed("run work on blobs", error))?
+}
+
+#[async_trait]
+impl Blobs for PackStore {
+    async fn missing(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
+        self.note_use(digests).await
+    }
+
+    async fn put(&self, nodes: Vec<Node>) -> Result<Stored, StoreError> {
+        self.put_batch(nodes).await
+    }
+
+    async fn get(&self, digest: Digest) -> Result<Node, StoreError> {
+        self.read(digest).await
+    }
+
+    async fn about(&self, digest: Digest) -> Result<Option<About>, StoreError> {
+        let row = look(&*self.index, move |table| table.row(digest)).await?;
+        Ok(row.map(|row| About { kind: row.kind, totals: row.totals }))
+    }
+
+    async fn unpacked(&self, archive: Digest) -> Result<Option<Digest>, StoreError> {
+        let Some(tree) = look(&*self.index, move |table| table.unpacked(archive)).await? else {
+            return Ok(None);
+        };
+        let missing = self.note_use(vec![archive, tree]).await?;
+        Ok(missing.is_empty().then_some(tree))
+    }
+
+    async fn remember_unpacked(&self, archive: Digest, tree: Digest) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let remember = change(&*self.index, move |table| {
+            index::require(table, &[archive, tree], now)?;
+            table.set_unpacked(archive, tree)
+        });
+        remember.await
+    }
+
+    async fn mark(&self) -> Result<SweepMark, StoreError> {
+        let mark = change(&*self.index, |table| {
+            let mark = table.meta(Meta::Touched)?;
+            table.set_meta(Meta::Mark, mark)?;
+            Ok(SweepMark(mark))
+        });
+        mark.await
+    }
+
+    async fn sweep(
+        &self,
+        mark: SweepMark,
+        roots: Vec<Digest>,
+        keep_since: Timestamp,
+    ) -> Result<Swept, StoreError> {
+        self.sweep_now(mark, roots, keep_since).await
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let count = look(&*self.index, |table| {
+            let mut usage = Usage::default();
+            table.each(&mut |_, row| {
+                usage.nodes += 1;
+                usage.bytes += row.bytes;
+            })?;
+            for (_, pack) in table.packs()? {
+                usage.objects += 1;
+                usage.stored_bytes += pack.bytes;
+            }
+            Ok(usage)
+        });
+        count.await
+    }
+
+    async fn verify(&self) -> Result<Vec<Damage>, StoreError> {
+        self.verify_all().await
+    }
+}
