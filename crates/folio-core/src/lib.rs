@@ -1,10 +1,31 @@
 //! The verbs of folio and the ports they need. Every rule of the platform is here and nowhere else; doors
 //! decode, call one verb and encode. Start at [`Folio`] and the module named after a verb.
 
+pub mod alias;
+pub mod archive;
+mod builder;
+pub mod compose;
+pub mod content;
 pub mod crash;
+pub mod delete;
+pub mod diff;
+pub mod draft;
 mod explain;
+pub mod folio;
+pub mod history;
 mod limits;
 pub mod ports;
+pub mod publish;
+pub mod request;
+pub mod resolve;
+pub mod sweep;
+pub mod tag;
+pub mod token;
+pub mod undo;
+pub mod upload;
+pub mod view;
 
 pub use explain::{Class, Code, Explain, Referrer};
+pub use folio::{Folio, Settings};
 pub use limits::Limits;
+pub use request::Caller;

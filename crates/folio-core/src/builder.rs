@@ -1,0 +1,317 @@
+//! Builds one change: collects edits, the values and blobs they need, and what they make of each unit.
+//!
+//! A rule pushes edits and never fills in a [`Change`] itself, so no rule can forget the app version, a
+//! snapshot, or a blob that must be kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folio_model::{
+    AppName, Change, Content, Digest, Draft, Edit, Kind, Number, Origin, Place, Placement, Pointer,
+    Snapshot, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+use crate::Caller;
+use crate::ports::{Clock, State, StoreError};
+
+/// A change in the making, on top of a state.
+pub(crate) struct Builder<'a> {
+    pub(crate) state: &'a dyn State,
+    change: Change,
+    chance: StdRng,
+    units: BTreeMap<UnitUid, Touched>,
+}
+
+/// What the edits so far make of one unit.
+struct Touched {
+    key: UnitKey,
+    exists: bool,
+    latest: Option<Number>,
+    draft: Option<Digest>,
+    added: BTreeMap<Number, (VersionId, Digest)>,
+    removed: BTreeSet<Number>,
+}
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(
+        state: &'a dyn State,
+        caller: &Caller,
+        app: &AppName,
+        clock: &dyn Clock,
+    ) -> Self {
+        let change = Change {
+            app: app.clone(),
+            at: clock.now(),
+            by: caller.actor.clone(),
+            message: String::new(),
+            reason: caller.reason.clone(),
+            edits: Vec::new(),
+            snapshots: Vec::new(),
+            requires: Vec::new(),
+            frees: Vec::new(),
+            app_version: None,
+            placements: Vec::new(),
+            git: caller.git.clone(),
+            undoes: None,
+            answer: None,
+        };
+        Self { state, change, chance: StdRng::from_seed(clock.chance()), units: BTreeMap::new() }
+    }
+
+    /// Says what is being done, for the log.
+    pub(crate) fn say(&mut self, message: String) {
+        self.change.message = message;
+    }
+
+    /// Marks the entry this change takes back.
+    pub(crate) fn undoes(&mut self, entry: u64) {
+        self.change.undoes = Some(entry);
+    }
+
+    /// A random id no version or app version of the app ever had.
+    pub(crate) fn fresh_id(&mut self) -> Result<VersionId, StoreError> {
+        loop {
+            let id = VersionId::generate(&mut || self.chance.random());
+            if !self.state.id_taken(&self.change.app, &id)? {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Makes a unit under a free name.
+    pub(crate) fn create(
+        &mut self,
+        kind: Kind,
+        name: folio_model::Name,
+        origin: Origin,
+    ) -> Result<Unit, StoreError> {
+        let key = UnitKey { app: self.change.app.clone(), kind, name };
+        let uid = UnitUid(uuid::Builder::from_random_bytes(self.chance.random()).into_uuid());
+        self.push(Edit::CreateUnit { uid, key: key.clone(), origin })?;
+        Ok(Unit {
+            uid,
+            key,
+            origin,
+            next_number: Number::FIRST,
+            latest: None,
+            draft: None,
+            revision: 0,
+        })
+    }
+
+    /// The identity behind a name, whether it exists already or is made by this change.
+    pub(crate) fn uid_of(&self, key: &UnitKey) -> Result<UnitUid, StoreError> {
+        let made = self.units.iter().find(|(_, touched)| touched.exists && touched.key == *key);
+        let found = match made {
+            Some((&uid, _)) => Some(uid),
+            None => self.state.unit(key)?.map(|unit| unit.uid),
+        };
+        found.ok_or_else(|| StoreError::Conflict { what: key.to_string() })
+    }
+
+    /// Publishes a snapshot as the unit's next version.
+    pub(crate) fn publish(
+        &mut self,
+        unit: &mut Unit,
+        snapshot: &Snapshot,
+        new: NewVersion,
+    ) -> Result<Version, StoreError> {
+        self.clear_draft(unit)?;
+        self.keep(snapshot);
+        let version = Version {
+            number: unit.next_number,
+            id: new.id,
+            snapshot: snapshot.digest(),
+            uses: new.uses,
+            archive: new.archive,
+            created_at: self.change.at,
+            created_by: self.change.by.clone(),
+            description: new.description,
+        };
+        self.push(Edit::Publish { uid: unit.uid, version: version.clone() })?;
+        unit.next_number = version.number.next();
+        unit.latest = Some(version.number);
+        Ok(version)
+    }
+
+    /// Sets a unit's draft.
+    pub(crate) fn set_draft(
+        &mut self,
+        unit: &mut Unit,
+        snapshot: &Snapshot,
+        draft: Draft,
+    ) -> Result<(), StoreError> {
+        self.keep(snapshot);
+        let from = unit.draft.replace(draft.clone());
+        if from.as_ref() == Some(&draft) {
+            return Ok(());
+        }
+        self.push(Edit::SetDraft { uid: unit.uid, from, to: Some(draft) })
+    }
+
+    /// Clears a unit's draft, if it has one.
+    pub(crate) fn clear_draft(&mut self, unit: &mut Unit) -> Result<(), StoreError> {
+        match unit.draft.take() {
+            Some(draft) => self.push(Edit::SetDraft { uid: unit.uid, from: Some(draft), to: None }),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves a pointer, unless it is there already.
+    pub(crate) fn point(
+        &mut self,
+        pointer: Pointer,
+        from: Option<Place>,
+        to: Option<Place>,
+    ) -> Result<(), StoreError> {
+        if from == to { Ok(()) } else { self.push(Edit::Move { pointer, from, to }) }
+    }
+
+    /// Adds an edit and notes what it needs and what it makes of its unit.
+    pub(crate) fn push(&mut self, edit: Edit) -> Result<(), StoreError> {
+        match &edit {
+            Edit::CreateUnit { uid, key, .. } | Edit::RestoreUnit { uid, key } => {
+                let touched = Touched::new(key.clone());
+                self.units.insert(*uid, touched);
+            }
+            Edit::DeleteUnit { uid, .. } => self.touch(*uid)?.exists = false,
+            Edit::SetDraft { uid, from, to } => {
+                self.free(from.as_ref().map(|draft| (draft.snapshot, draft.archive)))?;
+                self.require(to.as_ref().map(|draft| (draft.snapshot, draft.archive)))?;
+                self.touch(*uid)?.draft = to.as_ref().map(|draft| draft.snapshot);
+            }
+            Edit::Publish { uid, version } | Edit::RestoreVersion { uid, version } => {
+                self.require(Some((version.snapshot, version.archive)))?;
+                let touched = self.touch(*uid)?;
+                touched.removed.remove(&version.number);
+                touched.added.insert(version.number, (version.id.clone(), version.snapshot));
+            }
+            Edit::DeleteVersion { uid, version } => {
+                self.free(Some((version.snapshot, version.archive)))?;
+                let touched = self.touch(*uid)?;
+                touched.added.remove(&version.number);
+                touched.removed.insert(version.number);
+            }
+            Edit::Describe { .. } | Edit::Move { .. } => {}
+            Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
+        }
+        self.change.edits.push(edit);
+        Ok(())
+    }
+
+    /// The finished change, or none if nothing was pushed.
+    pub(crate) fn finish(mut self) -> Result<Option<Change>, StoreError> {
+        if self.change.edits.is_empty() {
+            return Ok(None);
+        }
+        for (&uid, touched) in &self.units {
+            let before = self.state.placement(uid)?;
+            let after = touched.placement(uid, self.state)?;
+            if before != after {
+                self.change.placements.push((uid, after));
+            }
+        }
+        if !self.change.placements.is_empty() {
+            self.change.app_version = Some(self.fresh_id()?);
+        }
+        Ok(Some(self.change))
+    }
+
+    fn touch(&mut self, uid: UnitUid) -> Result<&mut Touched, StoreError> {
+        if !self.units.contains_key(&uid) {
+            let unit = self.state.unit_by_uid(uid)?;
+            let unit = unit.ok_or_else(|| StoreError::Conflict { what: format!("unit {uid}") })?;
+            let touched = Touched {
+                latest: unit.latest,
+                draft: unit.draft.map(|draft| draft.snapshot),
+                ..Touched::new(unit.key)
+            };
+            self.units.insert(uid, touched);
+        }
+        Ok(self.units.get_mut(&uid).expect("inserted above"))
+    }
+
+    fn keep(&mut self, snapshot: &Snapshot) {
+        if !self.change.snapshots.contains(snapshot) {
+            self.change.snapshots.push(snapshot.clone());
+        }
+    }
+
+    fn require(&mut self, value: Option<(Digest, Option<Digest>)>) -> Result<(), StoreError> {
+        let blobs = self.blobs(value)?;
+        self.change.requires.extend(blobs);
+        Ok(())
+    }
+
+    fn free(&mut self, value: Option<(Digest, Option<Digest>)>) -> Result<(), StoreError> {
+        let blobs = self.blobs(value)?;
+        self.change.frees.extend(blobs);
+        Ok(())
+    }
+
+    /// The blobs a snapshot and an archive stand on.
+    fn blobs(&self, value: Option<(Digest, Option<Digest>)>) -> Result<Vec<Digest>, StoreError> {
+        let Some((digest, archive)) = value else { return Ok(Vec::new()) };
+        let new = self.change.snapshots.iter().find(|snapshot| snapshot.digest() == digest);
+        let snapshot = match new {
+            Some(snapshot) => snapshot.clone(),
+            None => crate::view::snapshot(self.state, digest)?,
+        };
+        Ok(snapshot.contents().map(|Content { tree, .. }| tree).chain(archive).collect())
+    }
+}
+
+/// What a version carries besides its snapshot.
+pub(crate) struct NewVersion {
+    pub(crate) id: VersionId,
+    pub(crate) uses: Option<VersionKey>,
+    pub(crate) archive: Option<Digest>,
+    pub(crate) description: String,
+}
+
+impl Touched {
+    fn new(key: UnitKey) -> Self {
+        Self {
+            key,
+            exists: true,
+            latest: None,
+            draft: None,
+            added: BTreeMap::new(),
+            removed: BTreeSet::new(),
+        }
+    }
+
+    /// Where the unit stands in the app after the change; nothing if it can no longer be seen.
+    fn placement(&self, uid: UnitUid, state: &dyn State) -> Result<Option<Placement>, StoreError> {
+        let latest = self.latest(uid, state)?;
+        let visible = self.exists && (latest.is_some() || self.draft.is_some());
+        Ok(visible.then(|| Placement {
+            uid,
+            kind: self.key.kind,
+            name: self.key.name.clone(),
+            latest,
+            draft: self.draft,
+        }))
+    }
+
+    fn latest(
+        &self,
+        unit: UnitUid,
+        state: &dyn State,
+    ) -> Result<Option<(Number, VersionId, Digest)>, StoreError> {
+        let mut kept = match self.latest {
+            Some(number) => state.version(VersionKey { unit, number })?,
+            None => None,
+        };
+        while let Some(version) = &kept
+            && self.removed.contains(&version.number)
+        {
+            kept = state.version_before(VersionKey { unit, number: version.number })?;
+        }
+        let kept = kept.map(|version| (version.number, version.id, version.snapshot));
+        let added = self.added.last_key_value();
+        let added = added.map(|(number, (id, snapshot))| (*number, id.clone(), *snapshot));
+        Ok(kept.into_iter().chain(added).max_by_key(|(number, _, _)| *number))
+    }
+}

@@ -1,0 +1,349 @@
+//! Makes a complete spec out of the fields a command gives and what they are laid over. Content is found and
+//! measured here, before any transaction starts.
+
+use folio_model::{
+    AppName, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackagePin, PackageSpec,
+    Snapshot, SnapshotError, Unit, UnitKey, VersionKey,
+};
+
+use crate::archive;
+use crate::ports::{State, StoreError};
+use crate::request::{ContentRef, Fields};
+use crate::{Class, Code, Explain, Folio, resolve, view};
+
+/// What a function's own package is called after it.
+const IMPLIED_SUFFIX: &str = "-pkg";
+
+/// Why fields do not make a spec.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing says where it runs.
+    #[error("{kind} `{name}` needs an environment")]
+    NoEnvironment {
+        /// What it is.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+    },
+    /// A function without code.
+    #[error("function `{0}` needs code or a package")]
+    NoCode(Name),
+    /// Files and a package at once.
+    #[error("function `{0}` is given both files and a package; it takes its code from one of them")]
+    TwoSources(Name),
+    /// A field that only functions have.
+    #[error("package `{name}` cannot have {field}; functions do")]
+    NotForPackages {
+        /// The package.
+        name: Name,
+        /// The field.
+        field: &'static str,
+    },
+    /// A build command for a function whose package is somebody else's.
+    #[error(
+        "function `{function}` takes its code from package `{package}`, which has its own build command"
+    )]
+    ForeignBuild {
+        /// The function.
+        function: Name,
+        /// Its package.
+        package: Name,
+    },
+    /// The package a function would make for itself belongs to a user.
+    #[error(
+        "function `{function}` needs a package `{package}` of its own, but one was made by hand"
+    )]
+    PackageTaken {
+        /// The function.
+        function: Name,
+        /// The package.
+        package: Name,
+    },
+    /// The name leaves no room for the package's.
+    #[error("function name `{0}` is too long to name its package after it")]
+    NameTooLong(Name),
+    /// The package was never published.
+    #[error("package `{0}` is not versioned")]
+    Unversioned(Name),
+    /// A tree over a limit.
+    #[error("the content has {found} {what}, more than the {max} allowed")]
+    TooLarge {
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many there may be.
+        max: u64,
+    },
+    /// The digest is stored, but is not the root of a tree of that layout.
+    #[error("{digest} is not {expected}")]
+    WrongContent {
+        /// The digest.
+        digest: Digest,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The archive is no good.
+    #[error(transparent)]
+    Archive(#[from] archive::Error),
+    /// The spec contradicts itself.
+    #[error(transparent)]
+    Spec(#[from] SnapshotError),
+    /// A name leads nowhere.
+    #[error(transparent)]
+    Resolve(#[from] resolve::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::NoEnvironment { .. } => Code("environment_required"),
+            Self::NoCode(_) => Code("code_required"),
+            Self::TwoSources(_) => Code("code_and_package"),
+            Self::NotForPackages { .. } => Code("not_for_packages"),
+            Self::ForeignBuild { .. } => Code("foreign_build"),
+            Self::PackageTaken { .. } => Code("package_taken"),
+            Self::NameTooLong(_) => Code("name_too_long"),
+            Self::Unversioned(_) => Code("package_unversioned"),
+            Self::TooLarge { .. } => Code("content_too_large"),
+            Self::WrongContent { .. } => Code("wrong_content"),
+            Self::Spec(_) => Code("bad_spec"),
+            Self::Archive(error) => error.code(),
+            Self::Resolve(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::PackageTaken { .. } => Class::Conflict,
+            Self::TooLarge { .. } => Class::TooLarge,
+            Self::Archive(error) => error.class(),
+            Self::Resolve(error) => error.class(),
+            Self::Store(error) => error.class(),
+            _ => Class::Invalid,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NoEnvironment { .. } => "name one with --env, such as --env nodejs".to_owned(),
+            Self::NoCode(_) => "give --code FILE, --src, --deploy, or --pkg NAME".to_owned(),
+            Self::TwoSources(_) => {
+                "leave out --pkg, or leave out --code, --src and --deploy".to_owned()
+            }
+            Self::NotForPackages { .. } => {
+                "leave it out here and give it to the function".to_owned()
+            }
+            Self::ForeignBuild { package, .. } => {
+                format!("run `folio package version update {package} --buildcmd ...`")
+            }
+            Self::PackageTaken { package, .. } => {
+                format!("use it with `--pkg {package}`, or delete it, or rename the function")
+            }
+            Self::NameTooLong(_) => "use at most 59 characters".to_owned(),
+            Self::Unversioned(package) => {
+                format!("publish it first with `folio package version create {package}`")
+            }
+            Self::TooLarge { .. } => "leave out what is not needed, or raise the limit".to_owned(),
+            Self::WrongContent { .. } => "name the root of an uploaded tree".to_owned(),
+            Self::Spec(_) => return None,
+            Self::Archive(error) => return error.hint(),
+            Self::Resolve(error) => return error.hint(),
+            Self::Store(error) => return error.hint(),
+        })
+    }
+}
+
+/// Fields whose content was found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    pub(crate) environment: Option<Name>,
+    pub(crate) files: Option<Files>,
+    pub(crate) build_command: Option<String>,
+    pub(crate) package: Option<Name>,
+    pub(crate) entrypoint: Option<String>,
+}
+
+/// Content of a package, and the archive its main part came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    source: Option<Content>,
+    deployment: Option<Content>,
+    pub(crate) archive: Option<Digest>,
+}
+
+impl Given {
+    pub(crate) fn has_content(&self) -> bool {
+        self.files.is_some() || self.package.is_some()
+    }
+}
+
+impl Folio {
+    /// Finds and measures the content that fields name, unpacking archives.
+    pub(crate) async fn find(&self, fields: Fields) -> Result<Given, Error> {
+        let (source, source_archive) = self.find_content(fields.source).await?;
+        let (deployment, deployment_archive) = self.find_content(fields.deployment).await?;
+        let files = (source.is_some() || deployment.is_some()).then_some(Files {
+            source,
+            deployment,
+            archive: deployment_archive.or(source_archive),
+        });
+        Ok(Given {
+            environment: fields.environment,
+            files,
+            build_command: fields.build_command,
+            package: fields.package,
+            entrypoint: fields.entrypoint,
+        })
+    }
+
+    async fn find_content(
+        &self,
+        content: Option<ContentRef>,
+    ) -> Result<(Option<Content>, Option<Digest>), Error> {
+        let (content, archive) = match content {
+            None => return Ok((None, None)),
+            Some(ContentRef::Tree { tree, layout }) => (Content { tree, layout }, None),
+            Some(ContentRef::Archive { archive }) => {
+                let tree =
+                    crate::content::unpack(self.blobs.as_ref(), archive, self.limits()).await?;
+                (Content { tree, layout: Layout::Directory }, Some(archive))
+            }
+        };
+        self.measure(content).await?;
+        Ok((Some(content), archive))
+    }
+
+    async fn measure(&self, Content { tree, layout }: Content) -> Result<(), Error> {
+        let about = self.blobs.about(tree).await?;
+        let about = about.ok_or(StoreError::MissingBlob { digest: tree })?;
+        if about.kind != NodeKind::Tree || about.totals.files == 0 {
+            return Err(Error::WrongContent { digest: tree, expected: "a tree with files" });
+        }
+        if layout == Layout::File && about.totals.files != 1 {
+            return Err(Error::WrongContent { digest: tree, expected: "a tree of one file" });
+        }
+        let limits = self.limits();
+        check_size("files", about.totals.files, limits.content_files_max)?;
+        check_size("bytes", about.totals.bytes, limits.content_bytes_max)
+    }
+}
+
+fn check_size(what: &'static str, found: u64, max: u64) -> Result<(), Error> {
+    if found > max { Err(Error::TooLarge { what, found, max }) } else { Ok(()) }
+}
+
+/// Lays fields over a package's spec. New content replaces all of the old content.
+pub(crate) fn package(
+    name: &Name,
+    base: Option<PackageSpec>,
+    given: &Given,
+) -> Result<PackageSpec, Error> {
+    if given.package.is_some() || given.entrypoint.is_some() {
+        let field = if given.package.is_some() { "a package" } else { "an entry point" };
+        return Err(Error::NotForPackages { name: name.clone(), field });
+    }
+    package_of(Kind::Package, name, base, given)
+}
+
+/// Lays fields over the spec of the package that a function made for itself.
+pub(crate) fn implied_package(
+    function: &Name,
+    base: Option<PackageSpec>,
+    given: &Given,
+) -> Result<PackageSpec, Error> {
+    package_of(Kind::Function, function, base, given)
+}
+
+fn package_of(
+    kind: Kind,
+    name: &Name,
+    base: Option<PackageSpec>,
+    given: &Given,
+) -> Result<PackageSpec, Error> {
+    let (environment, source, deployment, build_command) = match base {
+        Some(base) => (Some(base.environment), base.source, base.deployment, base.build_command),
+        None => (None, None, None, None),
+    };
+    let environment = given.environment.clone().or(environment);
+    let (source, deployment) = match &given.files {
+        Some(files) => (files.source, files.deployment),
+        None => (source, deployment),
+    };
+    // A build command that was not given again is kept only as long as there is something to build.
+    let build_command =
+        given.build_command.clone().or_else(|| build_command.filter(|_| source.is_some()));
+    let environment =
+        environment.ok_or_else(|| Error::NoEnvironment { kind, name: name.clone() })?;
+    let spec = PackageSpec { environment, source, deployment, build_command };
+    Snapshot::Package(spec.clone()).validate()?;
+    Ok(spec)
+}
+
+/// A package as a function uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct UsedPackage {
+    pub(crate) pin: PackagePin,
+    pub(crate) environment: Name,
+    pub(crate) uses: Option<VersionKey>,
+}
+
+/// Lays fields over a function's spec, with the code it is to use.
+pub(crate) fn function(
+    base: Option<&FunctionSpec>,
+    given: &Given,
+    code: &UsedPackage,
+) -> Result<FunctionSpec, Error> {
+    let kept = base.map(|base| base.environment.clone());
+    let spec = FunctionSpec {
+        environment: given.environment.clone().or(kept).unwrap_or_else(|| code.environment.clone()),
+        package: code.pin.clone(),
+        entrypoint: given
+            .entrypoint
+            .clone()
+            .or_else(|| base.and_then(|base| base.entrypoint.clone())),
+    };
+    Snapshot::Function(spec.clone()).validate()?;
+    Ok(spec)
+}
+
+/// The key of the package a function makes for itself.
+pub(crate) fn implied_key(app: &AppName, function: &Name) -> Result<UnitKey, Error> {
+    let name = format!("{function}{IMPLIED_SUFFIX}").parse();
+    let name = name.map_err(|_| Error::NameTooLong(function.clone()))?;
+    Ok(UnitKey { app: app.clone(), kind: Kind::Package, name })
+}
+
+/// The spec of a package snapshot.
+pub(crate) fn package_spec(state: &dyn State, digest: Digest) -> Result<PackageSpec, StoreError> {
+    match view::snapshot(state, digest)? {
+        Snapshot::Package(spec) => Ok(spec),
+        Snapshot::Function(_) => Err(StoreError::corrupt(format!("package snapshot {digest}"))),
+    }
+}
+
+/// The spec of a function snapshot.
+pub(crate) fn function_spec(state: &dyn State, digest: Digest) -> Result<FunctionSpec, StoreError> {
+    match view::snapshot(state, digest)? {
+        Snapshot::Function(spec) => Ok(spec),
+        Snapshot::Package(_) => Err(StoreError::corrupt(format!("function snapshot {digest}"))),
+    }
+}
+
+/// The code a published package version holds.
+pub(crate) fn published_code(
+    state: &dyn State,
+    package: &Unit,
+    version: &folio_model::Version,
+) -> Result<UsedPackage, StoreError> {
+    let spec = package_spec(state, version.snapshot)?;
+    Ok(UsedPackage {
+        pin: PackagePin { name: package.key.name.clone(), snapshot: version.snapshot },
+        environment: spec.environment,
+        uses: Some(VersionKey { unit: package.uid, number: version.number }),
+    })
+}

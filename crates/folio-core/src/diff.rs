@@ -1,0 +1,240 @@
+//! Compares two versions, drafts or app versions: settings field by field, files tree by tree, text line by
+//! line. Equal subtrees are never read, so the cost follows what differs.
+
+mod files;
+
+use std::collections::BTreeMap;
+
+use folio_model::{
+    AppName, Content, Digest, Kind, Name, PackageSpec, Reference, Snapshot, VersionKey,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use self::files::{FileChange, FileSide};
+use crate::history::{self, Moment};
+use crate::ports::{State, StoreError};
+use crate::resolve::{self, What};
+use crate::view::{self, AppView, PlacedView};
+use crate::{Folio, compose};
+
+/// How two versions differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DiffView {
+    /// The older side, as a reference.
+    pub from: String,
+    /// The newer side, as a reference.
+    pub to: String,
+    /// Settings that differ.
+    pub fields: Vec<FieldChange>,
+    /// Files that differ.
+    pub files: Vec<FileChange>,
+    /// Whether some text was left out because the comparison hit a limit.
+    pub truncated: bool,
+}
+
+/// A setting that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldChange {
+    /// Its path, such as `package.name`.
+    pub field: String,
+    /// Its old value; absent if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Value>,
+    /// Its new value; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Value>,
+}
+
+/// How two app versions differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppDiffView {
+    /// The older app version's id.
+    pub from: folio_model::VersionId,
+    /// The newer app version's id.
+    pub to: folio_model::VersionId,
+    /// Units that differ.
+    pub units: Vec<UnitChange>,
+}
+
+/// A unit that differs between two app versions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnitChange {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+    /// What it was; absent if it was not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<PlacedView>,
+    /// What it is; absent if it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<PlacedView>,
+}
+
+impl Folio {
+    /// Compares two versions or drafts of one kind.
+    pub async fn diff(
+        &self,
+        app: &AppName,
+        kind: Kind,
+        from: &Reference,
+        to: &Reference,
+    ) -> Result<DiffView, history::Error> {
+        let (app, references) = (app.clone(), [from.clone(), to.clone()]);
+        let [old, new] = self
+            .look(move |state| {
+                let [from, to] = &references;
+                Ok::<_, history::Error>([
+                    side(state, &app, kind, from)?,
+                    side(state, &app, kind, to)?,
+                ])
+            })
+            .await?;
+        let mut files = files::Comparison::new(self.blobs.as_ref(), self.limits());
+        for (prefix, old, new) in old.parts(&new) {
+            files.compare(prefix, old, new).await?;
+        }
+        let (files, truncated) = files.finish();
+        let fields = compare_fields(&old.fields, &new.fields);
+        Ok(DiffView { from: old.name, to: new.name, fields, files, truncated })
+    }
+
+    /// Compares an app at two moments.
+    pub async fn app_diff(
+        &self,
+        app: &AppName,
+        from: Moment,
+        to: Moment,
+    ) -> Result<AppDiffView, history::Error> {
+        let old = self.app_at(app, from).await?;
+        let new = self.app_at(app, to).await?;
+        let units = compare_units(&old, &new);
+        Ok(AppDiffView { from: old.id, to: new.id, units })
+    }
+}
+
+/// One side of a comparison.
+struct Side {
+    name: String,
+    fields: BTreeMap<String, Value>,
+    source: Option<Content>,
+    deployment: Option<Content>,
+}
+
+impl Side {
+    /// The parts that have files, with a prefix only where both sides together have two.
+    fn parts(&self, new: &Self) -> Vec<(&'static str, Option<Digest>, Option<Digest>)> {
+        let tree = |content: Option<Content>| content.map(|content| content.tree);
+        let source = (tree(self.source), tree(new.source));
+        let deployment = (tree(self.deployment), tree(new.deployment));
+        let two = source != (None, None) && deployment != (None, None);
+        let prefix = |prefix| if two { prefix } else { "" };
+        vec![
+            (prefix("source/"), source.0, source.1),
+            (prefix("deployment/"), deployment.0, deployment.1),
+        ]
+    }
+}
+
+fn side(
+    state: &dyn State,
+    app: &AppName,
+    kind: Kind,
+    reference: &Reference,
+) -> Result<Side, history::Error> {
+    let resolved = resolve::resolve(state, app, kind, reference)?;
+    let unit = resolved.unit;
+    let (snapshot, name) = match (resolved.what, &unit.draft) {
+        (What::Draft, Some(draft)) => (draft.snapshot, format!("{}@draft", unit.key.name)),
+        (What::Version(number), _) => {
+            let version = state.version(VersionKey { unit: unit.uid, number })?;
+            let version =
+                version.ok_or_else(|| StoreError::corrupt(format!("version {number}")))?;
+            (version.snapshot, format!("{}@{}", unit.key.name, version.id))
+        }
+        _ => {
+            let at = reference.at.clone().unwrap_or(folio_model::Qualifier::Latest);
+            let version = resolve::version(state, &unit, &at)?;
+            (version.snapshot, format!("{}@{}", unit.key.name, version.id))
+        }
+    };
+    let snapshot = view::snapshot(state, snapshot)?;
+    let package = match &snapshot {
+        Snapshot::Function(spec) => compose::package_spec(state, spec.package.snapshot)?,
+        Snapshot::Package(spec) => spec.clone(),
+    };
+    Ok(Side {
+        name,
+        fields: fields(&snapshot, &package),
+        source: package.source,
+        deployment: package.deployment,
+    })
+}
+
+/// A version's settings as flat paths. Content is compared as files, so its digests are left out.
+fn fields(snapshot: &Snapshot, package: &PackageSpec) -> BTreeMap<String, Value> {
+    let mut flat = BTreeMap::new();
+    let value = serde_json::to_value(snapshot).expect("snapshots have string keys");
+    flatten("", &value, &mut flat);
+    flat.retain(|path, _| {
+        let content = path.starts_with("source.") || path.starts_with("deployment.");
+        !content && path != "kind" && path != "package.snapshot"
+    });
+    if let (Snapshot::Function(_), Some(command)) = (snapshot, &package.build_command) {
+        flat.insert("package.buildCommand".to_owned(), command.clone().into());
+    }
+    flat
+}
+
+fn flatten(prefix: &str, value: &Value, flat: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Object(fields) => flatten_object(prefix, fields, flat),
+        other => {
+            flat.insert(prefix.to_owned(), other.clone());
+        }
+    }
+}
+
+fn flatten_object(prefix: &str, fields: &Map<String, Value>, flat: &mut BTreeMap<String, Value>) {
+    for (key, value) in fields {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        flatten(&path, value, flat);
+    }
+}
+
+fn compare_fields(
+    old: &BTreeMap<String, Value>,
+    new: &BTreeMap<String, Value>,
+) -> Vec<FieldChange> {
+    let mut paths: Vec<_> = old.keys().chain(new.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    let change = |path: &String| FieldChange {
+        field: path.clone(),
+        from: old.get(path).cloned(),
+        to: new.get(path).cloned(),
+    };
+    paths.into_iter().map(change).filter(|change| change.from != change.to).collect()
+}
+
+fn compare_units(old: &AppView, new: &AppView) -> Vec<UnitChange> {
+    let by_name = |app: &AppView| -> BTreeMap<(Kind, Name), PlacedView> {
+        app.units.iter().map(|unit| ((unit.kind, unit.name.clone()), unit.clone())).collect()
+    };
+    let (mut old, mut new) = (by_name(old), by_name(new));
+    let mut keys: Vec<_> = old.keys().chain(new.keys()).cloned().collect();
+    keys.sort();
+    keys.dedup();
+    let change = |key: (Kind, Name)| {
+        let (from, to) = (old.remove(&key), new.remove(&key));
+        let (kind, name) = key;
+        UnitChange { kind, name, from, to }
+    };
+    keys.into_iter().map(change).filter(|change| change.from != change.to).collect()
+}

@@ -1,0 +1,245 @@
+//! The platform: its ports, and how a rule becomes one ledger entry.
+//!
+//! Every verb that changes something goes through [`Folio::commit`]: the rule runs against the newest state
+//! inside the appending transaction, and either one entry is appended or nothing happens.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use folio_model::{AppName, Change, Entry};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::builder::Builder;
+use crate::ports::{Blobs, Clock, Ledger, State, StoreError};
+use crate::view::Done;
+use crate::{Caller, Class, Code, Explain, Limits};
+
+/// Everything a verb needs. Cheap to clone.
+#[derive(Clone)]
+pub struct Folio {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+}
+
+/// What an operator may set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How much of everything is allowed.
+    pub limits: Limits,
+    /// How long bytes nothing reaches are kept, so that an undo finds them.
+    pub grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { limits: Limits::default(), grace: Duration::from_secs(24 * 60 * 60) }
+    }
+}
+
+/// Why no rule got to decide.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The app does not exist.
+    #[error("app `{0}` does not exist")]
+    NoApp(AppName),
+    /// The idempotency key was used for something else.
+    #[error("idempotency key `{0}` was already used for a different request")]
+    KeyReused(String),
+    /// A text is over its limit.
+    #[error("the {what} has {bytes} bytes, more than the {max} allowed")]
+    TextTooLong {
+        /// Which text.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        max: u64,
+    },
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::NoApp(_) => Code("app_not_found"),
+            Self::KeyReused(_) => Code("idempotency_key_reused"),
+            Self::TextTooLong { .. } => Code("text_too_long"),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::NoApp(_) => Class::NotFound,
+            Self::KeyReused(_) => Class::Conflict,
+            Self::TextTooLong { .. } => Class::TooLarge,
+            Self::Store(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoApp(_) => Some("the app `default` always exists".to_owned()),
+            Self::KeyReused(_) => Some("use a new key for a new request".to_owned()),
+            Self::TextTooLong { .. } => Some("shorten it, or raise `textBytesMax`".to_owned()),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Folio {
+    /// Puts the ports together.
+    pub fn new(
+        ledger: Arc<dyn Ledger>,
+        blobs: Arc<dyn Blobs>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Self {
+        Self { ledger, blobs, clock, settings }
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
+    /// Wakes whenever an entry was appended.
+    pub fn head(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.ledger.head()
+    }
+
+    /// Runs a rule as one transaction. What it built becomes one entry; if it built nothing, or failed,
+    /// nothing is changed. A repeated request gets the first one's answer.
+    pub(crate) async fn commit<T, E, R>(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        mut rule: R,
+    ) -> Result<Done<T>, E>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        E: From<Error> + Send + 'static,
+        R: FnMut(&mut Builder<'_>) -> Result<T, E> + Send + 'static,
+    {
+        self.check_text("reason", caller.reason.as_deref().unwrap_or_default())?;
+        let known = app.clone();
+        let rule = move |builder: &mut Builder<'_>| match builder.state.has_app(&known) {
+            Ok(true) => rule(builder),
+            Ok(false) => Err(Error::NoApp(known.clone()).into()),
+            Err(error) => Err(Error::from(error).into()),
+        };
+        self.append(caller, app, rule).await
+    }
+
+    /// As [`Folio::commit`], for the entry that makes the app.
+    pub(crate) async fn append<T, E, R>(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        mut rule: R,
+    ) -> Result<Done<T>, E>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        E: From<Error> + Send + 'static,
+        R: FnMut(&mut Builder<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let outcome = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&outcome);
+        let (folio, caller, app) = (self.clone(), caller.clone(), app.clone());
+        let plan = move |state: &dyn State| {
+            let decided = folio.decide(&caller, &app, state, &mut rule);
+            let (change, decided) = match decided {
+                Ok((change, done)) => (change, Ok(done)),
+                Err(error) => (None, Err(error)),
+            };
+            *seen.lock().expect("no plan panics while it holds the lock") = Some(decided);
+            Ok(change)
+        };
+        let appended = self.ledger.append(Box::new(plan)).await.map_err(Error::from)?;
+        let decided = outcome.lock().expect("the plan has ended").take();
+        let mut done = decided.expect("a ledger runs the plan before it answers")?;
+        if let Some(Entry { seq, app_version, .. }) = appended {
+            done.entry = Some(seq);
+            done.app_version = app_version;
+        }
+        Ok(done)
+    }
+
+    fn decide<T, E, R>(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        state: &dyn State,
+        rule: &mut R,
+    ) -> Result<(Option<Change>, Done<T>), E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+        R: FnMut(&mut Builder<'_>) -> Result<T, E>,
+    {
+        if let Some(done) = remembered(caller, state)? {
+            return Ok((None, done));
+        }
+        let mut builder = Builder::new(state, caller, app, self.clock.as_ref());
+        let result = rule(&mut builder)?;
+        let change = builder.finish().map_err(Error::from)?;
+        let mut done = Done { result, changed: change.is_some(), app_version: None, entry: None };
+        let change = change.map(|mut change| {
+            done.app_version.clone_from(&change.app_version);
+            done.entry = state.head().ok().map(|head| head + 1);
+            change.answer = caller.repeat.clone().map(|repeat| folio_model::Answer {
+                key: repeat.key,
+                request: repeat.request,
+                body: serde_json::to_value(&done).expect("answers have string keys"),
+            });
+            change
+        });
+        Ok((change, done))
+    }
+
+    /// Reads one consistent state.
+    pub(crate) async fn look<T, E, R>(&self, rule: R) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        R: FnOnce(&dyn State) -> Result<T, E> + Send + 'static,
+    {
+        let outcome = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&outcome);
+        let look = move |state: &dyn State| {
+            let answer = rule(state);
+            *seen.lock().expect("no rule panics while it holds the lock") = Some(answer);
+            Ok(())
+        };
+        self.ledger.view(Box::new(look)).await?;
+        let answer = outcome.lock().expect("the look has ended").take();
+        answer.expect("a ledger runs the look before it answers")
+    }
+
+    pub(crate) fn check_text(&self, what: &'static str, text: &str) -> Result<(), Error> {
+        let max = self.limits().text_bytes_max;
+        let bytes = text.len();
+        if bytes as u64 > max { Err(Error::TextTooLong { what, bytes, max }) } else { Ok(()) }
+    }
+}
+
+fn remembered<T: DeserializeOwned>(
+    caller: &Caller,
+    state: &dyn State,
+) -> Result<Option<Done<T>>, Error> {
+    let Some(repeat) = &caller.repeat else { return Ok(None) };
+    match state.answer(&repeat.key)? {
+        None => Ok(None),
+        Some(answer) if answer.request != repeat.request => {
+            Err(Error::KeyReused(repeat.key.clone()))
+        }
+        Some(answer) => serde_json::from_value(answer.body)
+            .map(Some)
+            .map_err(|_| StoreError::corrupt(format!("the answer to `{}`", repeat.key)).into()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Publishes packages.
+
+use folio_model::{Kind, Origin, Snapshot, Unit, Version};
+
+use super::{Error, Job, check_new_name, same_as_latest};
+use crate::builder::{Builder, NewVersion};
+use crate::compose;
+use crate::request::IfSame;
+use crate::view::{self, Published, VersionView};
+
+pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Published, Error> {
+    let unit = job.unit(builder.state)?;
+    let base = job.base(builder.state, unit.as_ref())?;
+    let base_spec = match &base {
+        Some(base) => Some(compose::package_spec(builder.state, base.snapshot)?),
+        None => None,
+    };
+    let snapshot = Snapshot::Package(compose::package(&job.key.name, base_spec, job.given)?);
+    if let Some(unit) = &unit
+        && job.request.if_same == IfSame::Keep
+        && let Some(latest) = same_as_latest(builder.state, unit, &snapshot)?
+    {
+        return Ok(Published {
+            version: view::version(builder.state, unit, latest)?,
+            package: None,
+        });
+    }
+    let id = job.id(builder, unit.as_ref())?;
+    let mut unit = match unit {
+        Some(unit) => unit,
+        None => {
+            check_new_name(builder.state, job.key)?;
+            builder.create(Kind::Package, job.key.name.clone(), Origin::User)?
+        }
+    };
+    let archive = match &job.given.files {
+        Some(files) => files.archive,
+        None => base.and_then(|base| base.archive),
+    };
+    let description = job.request.description.clone();
+    let new = NewVersion { id, uses: None, archive, description };
+    let version = builder.publish(&mut unit, &snapshot, new)?;
+    super::say(builder, job.key, &version.id);
+    Ok(Published { version: seen(&unit, version, snapshot), package: None })
+}
+
+/// A package version as it will be seen once the change is written.
+pub(super) fn seen(unit: &Unit, version: Version, snapshot: Snapshot) -> VersionView {
+    let build = match &snapshot {
+        Snapshot::Package(spec) => spec.build(),
+        Snapshot::Function(_) => unreachable!("called for packages only"),
+    };
+    VersionView::new(unit, version, snapshot, None, build)
+}

@@ -1,0 +1,172 @@
+//! What verbs are asked: the fields of a unit as flags or bodies describe them, and who asks.
+
+use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, VersionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who asks, and in what circumstances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Who.
+    pub actor: Actor,
+    /// Why, in their words; kept in the ledger.
+    pub reason: Option<String>,
+    /// Where their files stand in git; kept in the ledger.
+    pub git: Option<Git>,
+    /// How to recognise the same request again.
+    pub repeat: Option<Repeat>,
+}
+
+impl Caller {
+    /// Someone who gives no reason.
+    pub fn new(actor: Actor) -> Self {
+        Self { actor, reason: None, git: None, repeat: None }
+    }
+}
+
+/// An idempotency key and the request it was used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeat {
+    /// What the client chose.
+    pub key: String,
+    /// The digest of everything that decides the outcome.
+    pub request: Digest,
+}
+
+/// Files on the server, as a client names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", untagged, deny_unknown_fields)]
+pub enum ContentRef {
+    /// A tree whose nodes were uploaded.
+    Tree {
+        /// The root directory's node.
+        tree: Digest,
+        /// One bare file or a directory.
+        layout: Layout,
+    },
+    /// An uploaded archive, to be unpacked.
+    Archive {
+        /// The archive's digest.
+        archive: Digest,
+    },
+}
+
+/// The fields of a function or package that a command gives; what it leaves out comes from where it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fields {
+    /// The environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Name>,
+    /// Files to build from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ContentRef>,
+    /// Files to run as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<ContentRef>,
+    /// How to build the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build_command: Option<String>,
+    /// The package a function takes its code from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<Name>,
+    /// What a function calls inside its package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrypoint: Option<String>,
+}
+
+impl Fields {
+    /// Whether files or a package are given, as opposed to settings around them.
+    pub fn has_content(&self) -> bool {
+        self.source.is_some() || self.deployment.is_some() || self.package.is_some()
+    }
+}
+
+/// What a new version starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// The fields alone, or the draft where they hold no content.
+    Fresh,
+    /// The latest version, with the fields laid over it.
+    Latest,
+}
+
+/// What to do when a version would equal the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IfSame {
+    /// Publish it; it shares all storage.
+    #[default]
+    Publish,
+    /// Answer with the latest and change nothing.
+    Keep,
+}
+
+/// What to publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publish {
+    /// The fields given.
+    pub fields: Fields,
+    /// What they are laid over.
+    pub start: Start,
+    /// The id of the new version; with a package, also of the package version to use.
+    pub id: Option<VersionId>,
+    /// The id of the package version to use, when it differs.
+    pub package_version: Option<VersionId>,
+    /// What to say about it.
+    pub description: String,
+    /// What to do when nothing changed.
+    pub if_same: IfSame,
+    /// A tag to add the version to.
+    pub tag: Option<VersionId>,
+    /// The unit's revision the caller has seen.
+    pub expect: Option<u64>,
+}
+
+/// Whether a draft may exist already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Onto {
+    /// The name must be unused.
+    Nothing,
+    /// Lay the fields over the draft, or over the latest version where there is none.
+    Existing,
+}
+
+/// Which versions to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// One.
+    One(Qualifier),
+    /// Every one.
+    All,
+}
+
+/// Whether pointers outside the deleted thing go along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cascade {
+    /// Refuse, naming them.
+    No,
+    /// Take the memberships in tags along.
+    Yes,
+}
+
+/// Where to point an alias.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AliasTarget {
+    /// A version: number, id, another alias that is not split, or latest.
+    pub version: Qualifier,
+    /// Its share of 10,000.
+    pub weight: u32,
+}
+
+/// What must hold for a pointer to be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// It must not exist yet.
+    Absent,
+    /// It must exist.
+    Present,
+    /// It must be as it was at this revision.
+    Revision(u64),
+}

@@ -1,0 +1,70 @@
+//! Gives back the bytes nothing reaches, and checks that everything else is whole.
+
+use folio_model::Digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Folio;
+use crate::ports::{Damage, StoreError, SweepMark};
+
+/// What is stored, and what a sweep removed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SweepReport {
+    /// Nodes removed.
+    pub removed_nodes: u64,
+    /// Bytes of storage given back.
+    pub removed_bytes: u64,
+    /// Distinct nodes stored.
+    pub nodes: u64,
+    /// Their bytes before compression.
+    pub bytes: u64,
+    /// Objects they are packed into.
+    pub objects: u64,
+    /// Bytes of those objects.
+    pub stored_bytes: u64,
+}
+
+impl Folio {
+    /// Removes what nothing has reached for the grace period.
+    pub async fn sweep(&self) -> Result<SweepReport, StoreError> {
+        // The mark comes first: what is used after it is kept, so roots taken later miss nothing.
+        let mark = self.blobs.mark().await?;
+        self.sweep_from(mark).await
+    }
+
+    async fn sweep_from(&self, mark: SweepMark) -> Result<SweepReport, StoreError> {
+        let roots: Vec<Digest> = self.look(|state| state.content_roots()).await?;
+        let keep_since = self.clock.now() - self.settings.grace;
+        let swept = self.blobs.sweep(mark, roots, keep_since).await?;
+        let usage = self.usage().await?;
+        Ok(SweepReport { removed_nodes: swept.nodes, removed_bytes: swept.bytes, ..usage })
+    }
+
+    /// Says how much is stored, removing nothing.
+    pub async fn usage(&self) -> Result<SweepReport, StoreError> {
+        let usage = self.blobs.usage().await?;
+        Ok(SweepReport {
+            removed_nodes: 0,
+            removed_bytes: 0,
+            nodes: usage.nodes,
+            bytes: usage.bytes,
+            objects: usage.objects,
+            stored_bytes: usage.stored_bytes,
+        })
+    }
+
+    /// Reads everything back and lists what is damaged.
+    pub async fn check(&self) -> Result<Vec<Damage>, StoreError> {
+        let mut damage = self.ledger.verify().await?;
+        damage.extend(self.blobs.verify().await?);
+        let roots = self.look(|state| state.content_roots()).await?;
+        for digest in roots {
+            if self.blobs.about(digest).await?.is_none() {
+                let what = format!("content {digest} of a version or draft is missing");
+                damage.push(Damage { what, digest: Some(digest) });
+            }
+        }
+        Ok(damage)
+    }
+}

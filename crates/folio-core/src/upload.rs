@@ -1,0 +1,207 @@
+//! Takes bytes in: what is missing is asked first, then only that is sent. A batch is stored whole or not at
+//! all, so an upload that broke off is resumed by asking again.
+
+use folio_model::{Content, Digest, Kind, Layout, NodeKind, Qualifier, Snapshot, UnitKey};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ports::{Node, StoreError};
+use crate::view::Files;
+use crate::{Class, Code, Explain, Folio, history, resolve, view};
+
+/// Why bytes were not taken or given.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Too much at once.
+    #[error("{found} {what} are more than the {max} allowed")]
+    TooMuch {
+        /// What was counted.
+        what: &'static str,
+        /// How much there was.
+        found: u64,
+        /// How much there may be.
+        max: u64,
+    },
+    /// The version has no such part.
+    #[error("{kind} `{name}` has no {part} to download")]
+    NoPart {
+        /// The unit's kind.
+        kind: Kind,
+        /// The unit's name.
+        name: folio_model::Name,
+        /// The part.
+        part: &'static str,
+    },
+    /// A name leads nowhere.
+    #[error(transparent)]
+    History(#[from] history::Error),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<resolve::Error> for Error {
+    fn from(error: resolve::Error) -> Self {
+        Self::History(error.into())
+    }
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::TooMuch { .. } => Code("upload_too_large"),
+            Self::NoPart { .. } => Code("no_such_part"),
+            Self::History(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::TooMuch { .. } => Class::TooLarge,
+            Self::NoPart { .. } => Class::NotFound,
+            Self::History(error) => error.class(),
+            Self::Store(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::TooMuch { .. } => {
+                Some("send less, or have the operator raise the limit".to_owned())
+            }
+            Self::NoPart { .. } => Some("leave out --source or --deployment".to_owned()),
+            Self::History(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Uploaded {
+    /// Nodes that were new.
+    pub added: u64,
+    /// Nodes that were there already.
+    pub reused: u64,
+}
+
+/// Which part of a package is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// What it is built from.
+    Source,
+    /// What runs.
+    Deployment,
+}
+
+impl Folio {
+    /// Says which of these nodes have to be uploaded. The others stay for at least the grace period.
+    pub async fn missing(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, Error> {
+        check("digests", digests.len() as u64, self.limits().batch_nodes_max)?;
+        Ok(self.blobs.missing(digests).await?)
+    }
+
+    /// Stores a batch of nodes, whole or not at all.
+    pub async fn upload(&self, nodes: Vec<Node>) -> Result<Uploaded, Error> {
+        let limits = self.limits();
+        check("nodes", nodes.len() as u64, limits.batch_nodes_max)?;
+        for node in &nodes {
+            check("bytes in one node", node.bytes.len() as u64, limits.node_bytes_max)?;
+        }
+        let chunks_max = limits.content_bytes_max.max(limits.archive_bytes_max) / (16 * 1024);
+        let lists = nodes.iter().filter(|node| node.kind == NodeKind::Chunked);
+        for list in lists {
+            check("chunks in one file", list.bytes.len() as u64 / 32, chunks_max)?;
+        }
+        let stored = self.blobs.put(nodes).await?;
+        Ok(Uploaded { added: stored.added, reused: stored.reused })
+    }
+
+    /// Finds the files of a version: of a function, those of its package.
+    pub async fn files(
+        &self,
+        key: &UnitKey,
+        at: &Qualifier,
+        part: Option<Part>,
+    ) -> Result<Files, Error> {
+        let (key, at) = (key.clone(), at.clone());
+        self.look(move |state| {
+            let unit = resolve::unit(state, &key)?;
+            let version = resolve::version(state, &unit, &at)?;
+            let (snapshot, archive) = match (view::snapshot(state, version.snapshot)?, version.uses)
+            {
+                (Snapshot::Function(spec), uses) => {
+                    let used = uses.map(|key| state.version(key)).transpose()?.flatten();
+                    let package = view::snapshot(state, spec.package.snapshot)?;
+                    (package, used.and_then(|version| version.archive))
+                }
+                (package, _) => (package, version.archive),
+            };
+            let Snapshot::Package(spec) = snapshot else {
+                return Err(StoreError::corrupt("a package's snapshot").into());
+            };
+            // The archive belongs to the main part: what runs, or else what is built.
+            let main = spec.deployment.or(spec.source);
+            let (content, part) = match part {
+                Some(Part::Source) => (spec.source, "source"),
+                Some(Part::Deployment) => (spec.deployment, "deployment"),
+                None => (main, "content"),
+            };
+            let no_part = Error::NoPart { kind: key.kind, name: key.name, part };
+            let content = content.ok_or(no_part)?;
+            let archive = archive.filter(|_| Some(content) == main);
+            Ok(Files { content, archive })
+        })
+        .await
+    }
+
+    /// The bytes of a version's files as they were given: the archive, the one file, or a zip of the tree.
+    pub async fn download(&self, files: &Files) -> Result<Download, Error> {
+        let blobs = self.blobs.as_ref();
+        if let Some(archive) = files.archive {
+            return Ok(Download { name: None, body: Body::File(archive) });
+        }
+        let Content { tree, layout } = files.content;
+        match layout {
+            Layout::Directory => {
+                let zip = crate::content::pack_zip(blobs, tree).await?;
+                Ok(Download { name: None, body: Body::Bytes(zip.into()) })
+            }
+            Layout::File => {
+                let listed = crate::content::list_files(blobs, tree).await?;
+                let (path, entry) = listed.into_iter().next().ok_or_else(|| {
+                    StoreError::corrupt(format!("tree {tree}, which should hold one file"))
+                })?;
+                Ok(Download { name: Some(path.to_string()), body: Body::File(entry.digest()) })
+            }
+        }
+    }
+
+    /// The blobs, for doors that stream.
+    pub fn blobs(&self) -> std::sync::Arc<dyn crate::ports::Blobs> {
+        std::sync::Arc::clone(&self.blobs)
+    }
+}
+
+/// Bytes on their way out.
+pub struct Download {
+    /// The file's own name, if it is one file.
+    pub name: Option<String>,
+    /// The bytes, or where they are.
+    pub body: Body,
+}
+
+/// Where the bytes of a download come from.
+pub enum Body {
+    /// A stored file, to be streamed with [`crate::content::read_file`].
+    File(Digest),
+    /// Bytes made for this download.
+    Bytes(bytes::Bytes),
+}
+
+fn check(what: &'static str, found: u64, max: u64) -> Result<(), Error> {
+    if found > max { Err(Error::TooMuch { what, found, max }) } else { Ok(()) }
+}
