@@ -1,11 +1,18 @@
 //! Everything that lies in SQLite: one database per data directory. Start at [`Db`], then [`SqliteLedger`].
 
+mod apply;
 mod db;
 mod directory;
 mod error;
+mod index;
+mod ledger;
 mod migrate;
+mod query;
 mod readers;
 mod settings;
+mod state;
+mod verify;
 mod writer;
 
 pub use db::{Db, Options};
+pub use ledger::SqliteLedger;

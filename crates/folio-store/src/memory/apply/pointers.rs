@@ -1,0 +1,78 @@
+//! Moves aliases and tags in memory.
+
+use folio_core::ports::StoreError;
+use folio_model::{Alias, Place, Pointer, Tag};
+
+use super::ensure;
+use crate::memory::rows::Rows;
+
+impl Rows {
+    pub(super) fn move_pointer(
+        &mut self,
+        pointer: &Pointer,
+        from: Option<&Place>,
+        to: Option<&Place>,
+        seq: u64,
+    ) -> Result<(), StoreError> {
+        ensure(self.place(pointer).as_ref() == from, || pointer.to_string())?;
+        for target in from.into_iter().flat_map(|place| place.versions(pointer)) {
+            self.targets.update(target, |pointers| pointers.remove(pointer));
+        }
+        match to {
+            Some(to) => self.set_pointer(pointer, to, seq)?,
+            None => self.remove_pointer(pointer),
+        }
+        self.moves.update(pointer.clone(), |moves| moves.insert(seq));
+        Ok(())
+    }
+
+    /// Where a pointer points.
+    fn place(&self, pointer: &Pointer) -> Option<Place> {
+        match pointer {
+            Pointer::Alias { unit, name } => {
+                let alias = self.aliases.get(unit)?.get(name)?;
+                Some(Place::Versions(alias.weights.clone()))
+            }
+            Pointer::Tag { app, name } => {
+                let tag = self.tags.get(app)?.get(name)?;
+                Some(Place::Members(tag.members.clone()))
+            }
+        }
+    }
+
+    fn set_pointer(
+        &mut self,
+        pointer: &Pointer,
+        to: &Place,
+        revision: u64,
+    ) -> Result<(), StoreError> {
+        match (pointer, to) {
+            (Pointer::Alias { unit, name }, Place::Versions(weights)) => {
+                self.living(*unit)?;
+                let alias = Alias { name: name.clone(), weights: weights.clone(), revision };
+                self.aliases.update(*unit, |aliases| aliases.insert(name.clone(), alias));
+            }
+            (Pointer::Tag { app, name }, Place::Members(members)) => {
+                let tag = Tag { name: name.clone(), members: members.clone(), revision };
+                self.tags.update(app.clone(), |tags| tags.insert(name.clone(), tag));
+            }
+            _ => ensure(false, || pointer.to_string())?,
+        }
+        for target in to.versions(pointer) {
+            ensure(self.surviving.has(&target), || format!("the target of {pointer}"))?;
+            self.targets.update(target, |pointers| pointers.insert(pointer.clone()));
+        }
+        Ok(())
+    }
+
+    fn remove_pointer(&mut self, pointer: &Pointer) {
+        match pointer {
+            Pointer::Alias { unit, name } => {
+                self.aliases.update(*unit, |aliases| aliases.remove(name));
+            }
+            Pointer::Tag { app, name } => {
+                self.tags.update(app.clone(), |tags| tags.remove(name));
+            }
+        }
+    }
+}

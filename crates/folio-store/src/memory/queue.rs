@@ -1,0 +1,104 @@
+//! The queue in memory. Nothing survives the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use folio_core::ports::{Lease, Queue, StoreError, Task};
+use folio_model::Timestamp;
+use uuid::Uuid;
+
+/// A queue that lasts as long as the process.
+#[derive(Default)]
+pub struct MemoryQueue {
+    tasks: Mutex<Tasks>,
+}
+
+#[derive(Default)]
+struct Tasks {
+    by_name: BTreeMap<String, Waiting>,
+    pushed: u64,
+}
+
+struct Waiting {
+    task: Task,
+    /// The order of pushing, for tasks due at the same moment.
+    place: u64,
+    attempt: u32,
+    lease: Option<Held>,
+}
+
+struct Held {
+    token: Uuid,
+    until: Timestamp,
+}
+
+impl MemoryQueue {
+    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tasks {
+    /// The task a lease holds, until it passes to another.
+    fn held(&mut self, token: Uuid) -> Option<&mut Waiting> {
+        let holds =
+            |waiting: &&mut Waiting| waiting.lease.as_ref().is_some_and(|l| l.token == token);
+        self.by_name.values_mut().find(holds)
+    }
+}
+
+impl Waiting {
+    fn is_free(&self, now: Timestamp) -> bool {
+        self.task.due <= now && self.lease.as_ref().is_none_or(|held| held.until <= now)
+    }
+}
+
+#[async_trait]
+impl Queue for MemoryQueue {
+    async fn push(&self, task: Task) -> Result<bool, StoreError> {
+        let mut tasks = self.tasks();
+        if tasks.by_name.contains_key(&task.name) {
+            return Ok(false);
+        }
+        tasks.pushed += 1;
+        let waiting = Waiting { place: tasks.pushed, attempt: 0, lease: None, task };
+        tasks.by_name.insert(waiting.task.name.clone(), waiting);
+        Ok(true)
+    }
+
+    async fn lease(
+        &self,
+        topic: &str,
+        now: Timestamp,
+        time: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        let until = now.checked_add(time);
+        let until = until.map_err(|error| StoreError::failed("lease a task", error))?;
+        let mut tasks = self.tasks();
+        let free = tasks.by_name.values_mut().filter(|waiting| waiting.task.topic == topic);
+        let free = free.filter(|waiting| waiting.is_free(now));
+        let Some(first) = free.min_by_key(|waiting| (waiting.task.due, waiting.place)) else {
+            return Ok(None);
+        };
+        let token = Uuid::new_v4();
+        first.lease = Some(Held { token, until });
+        first.attempt += 1;
+        Ok(Some(Lease { token, task: first.task.clone(), attempt: first.attempt }))
+    }
+
+    async fn done(&self, token: Uuid) -> Result<bool, StoreError> {
+        let mut tasks = self.tasks();
+        let name = tasks.held(token).map(|waiting| waiting.task.name.clone());
+        Ok(name.and_then(|name| tasks.by_name.remove(&name)).is_some())
+    }
+
+    async fn retry(&self, token: Uuid, due: Timestamp) -> Result<bool, StoreError> {
+        let mut tasks = self.tasks();
+        let Some(waiting) = tasks.held(token) else { return Ok(false) };
+        waiting.lease = None;
+        waiting.task.due = due;
+        Ok(true)
+    }
+}

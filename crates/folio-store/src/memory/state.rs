@@ -1,0 +1,248 @@
+//! The state as memory holds it. Each method says what the port promises, in the plainest way.
+
+use folio_core::ports::{Page, State, StoreError, TokenRecord};
+use folio_model::{
+    Alias, Answer, AppName, AppVersion, Digest, Entry, Kind, Name, Number, Placement, Pointer,
+    Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+};
+use uuid::Uuid;
+
+use super::rows::{Interval, Rows};
+
+impl State for Rows {
+    fn head(&self) -> Result<u64, StoreError> {
+        Ok(self.entries.range(..).next_back().map_or(0, |(seq, _)| *seq))
+    }
+
+    fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
+        Ok(self.apps.has(app))
+    }
+
+    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+        Ok(self.tokens.get(&id.to_owned()).cloned())
+    }
+
+    fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
+        self.names.get(key).map_or(Ok(None), |uid| self.unit_by_uid(*uid))
+    }
+
+    fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {
+        Ok(self.units.get(&uid).filter(|row| row.lives).map(|row| row.unit.clone()))
+    }
+
+    fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {
+        let first = UnitKey { app: app.clone(), kind, name: first_name() };
+        let of_kind = |key: &UnitKey| key.app == *app && key.kind == kind;
+        let keys = self.names.range(first..).take_while(|(key, _)| of_kind(key));
+        Ok(keys
+            .map(|(_, uid)| self.units.get(uid).expect("names lead to units").unit.clone())
+            .collect())
+    }
+
+    fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        let version = self.versions.get(&key).filter(|_| self.surviving.has(&key));
+        Ok(version.cloned())
+    }
+
+    fn version_by_id(
+        &self,
+        unit: UnitUid,
+        id: &VersionId,
+    ) -> Result<Option<(Version, bool)>, StoreError> {
+        let Some(&number) = self.ids.get(&(unit, id.clone())) else { return Ok(None) };
+        let key = VersionKey { unit, number };
+        Ok(self.versions.get(&key).map(|version| (version.clone(), self.surviving.has(&key))))
+    }
+
+    fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError> {
+        let Some(first) = page.after.checked_add(1).and_then(Number::new) else {
+            return Ok(Vec::new());
+        };
+        let keys = self.surviving.range(VersionKey { unit, number: first }..=last_of(unit));
+        Ok(keys.take(page.limit).filter_map(|(key, ())| self.versions.get(key).cloned()).collect())
+    }
+
+    fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        let first = VersionKey { unit: key.unit, number: Number::FIRST };
+        let below = self.surviving.range(first..key).next_back();
+        Ok(below.and_then(|(key, ())| self.versions.get(key).cloned()))
+    }
+
+    fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
+        Ok(self.users.get(&package).into_iter().flatten().copied().collect())
+    }
+
+    fn draft_users(&self, package: VersionKey) -> Result<Vec<UnitUid>, StoreError> {
+        Ok(self.draft_users.get(&package).into_iter().flatten().copied().collect())
+    }
+
+    fn id_taken(&self, app: &AppName, id: &VersionId) -> Result<bool, StoreError> {
+        Ok(self.taken_ids.has(&(app.clone(), id.clone())))
+    }
+
+    fn alias(&self, unit: UnitUid, name: &VersionId) -> Result<Option<Alias>, StoreError> {
+        Ok(self.aliases.get(&unit).and_then(|aliases| aliases.get(name)).cloned())
+    }
+
+    fn aliases(&self, unit: UnitUid) -> Result<Vec<Alias>, StoreError> {
+        Ok(self.aliases.get(&unit).into_iter().flat_map(|all| all.values().cloned()).collect())
+    }
+
+    fn tag(&self, app: &AppName, name: &VersionId) -> Result<Option<Tag>, StoreError> {
+        Ok(self.tags.get(app).and_then(|tags| tags.get(name)).cloned())
+    }
+
+    fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError> {
+        Ok(self.tags.get(app).into_iter().flat_map(|all| all.values().cloned()).collect())
+    }
+
+    fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
+        Ok(self.targets.get(&key).into_iter().flatten().cloned().collect())
+    }
+
+    fn moves(&self, pointer: &Pointer) -> Result<Vec<Entry>, StoreError> {
+        let places = self.moves.get(pointer).into_iter().flatten();
+        Ok(places.filter_map(|seq| self.entries.get(seq).cloned()).collect())
+    }
+
+    fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError> {
+        Ok(self.snapshots.get(&digest).cloned())
+    }
+
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, StoreError> {
+        Ok(self.entries.get(&seq).cloned())
+    }
+
+    fn entries(&self, app: Option<&AppName>, page: Page) -> Result<Vec<Entry>, StoreError> {
+        let Some(first) = page.after.checked_add(1) else { return Ok(Vec::new()) };
+        Ok(match app {
+            None => {
+                let entries = self.entries.range(first..).take(page.limit);
+                entries.map(|(_, entry)| entry.clone()).collect()
+            }
+            Some(app) => {
+                let places = self.app_entries.range((app.clone(), first)..=(app.clone(), u64::MAX));
+                let entries = places.filter_map(|((_, seq), ())| self.entries.get(seq).cloned());
+                entries.take(page.limit).collect()
+            }
+        })
+    }
+
+    fn entries_before(
+        &self,
+        app: &AppName,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let places = self.app_entries.range((app.clone(), 0)..(app.clone(), below)).rev();
+        let entries = places.filter_map(|((_, seq), ())| self.entries.get(seq).cloned());
+        Ok(entries.take(limit).collect())
+    }
+
+    fn undone_by(&self, seq: u64) -> Result<Option<u64>, StoreError> {
+        let chain = std::iter::successors(self.undoing.get(&seq), |by| self.undoing.get(by));
+        let by = self.undoing.get(&seq).copied();
+        Ok(by.filter(|_| chain.count() % 2 == 1))
+    }
+
+    fn app_version(&self, app: &AppName, number: Number) -> Result<Option<AppVersion>, StoreError> {
+        Ok(self.app_versions.get(&(app.clone(), number)).cloned())
+    }
+
+    fn app_version_by_id(
+        &self,
+        app: &AppName,
+        id: &VersionId,
+    ) -> Result<Option<AppVersion>, StoreError> {
+        let number = self.app_version_ids.get(&(app.clone(), id.clone()));
+        number.map_or(Ok(None), |number| self.app_version(app, *number))
+    }
+
+    fn app_version_at(
+        &self,
+        app: &AppName,
+        at: Option<Timestamp>,
+    ) -> Result<Option<AppVersion>, StoreError> {
+        let Some(at) = at else { return Ok(self.app_versions_before(app, None, 1)?.pop()) };
+        let first = (app.clone(), Timestamp::MIN, Number::FIRST);
+        let found = self.app_version_times.range(first..=(app.clone(), at, last_number()));
+        let newest = found.map(|((_, _, number), ())| *number).next_back();
+        newest.map_or(Ok(None), |number| self.app_version(app, number))
+    }
+
+    fn app_versions_before(
+        &self,
+        app: &AppName,
+        below: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<AppVersion>, StoreError> {
+        let below = below.unwrap_or_else(last_number);
+        let numbers = (app.clone(), Number::FIRST)..(app.clone(), below);
+        let found = self.app_versions.range(numbers).rev().take(limit);
+        Ok(found.map(|(_, version)| version.clone()).collect())
+    }
+
+    fn placements(&self, app: &AppName, at: Number) -> Result<Vec<Placement>, StoreError> {
+        let units = (app.clone(), UnitUid(Uuid::nil()))..=(app.clone(), UnitUid(Uuid::max()));
+        let units = self.app_units.range(units).map(|((_, uid), ())| *uid);
+        let mut placements: Vec<_> = units.filter_map(|uid| self.placement_at(uid, at)).collect();
+        placements.sort_by(|a, b| (a.kind, &a.name, a.uid).cmp(&(b.kind, &b.name, b.uid)));
+        Ok(placements)
+    }
+
+    fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
+        let standing = self.interval(unit, last_number()).filter(|found| found.until.is_none());
+        Ok(standing.map(|found| found.placement.clone()))
+    }
+
+    fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError> {
+        Ok(self.answers.get(&key.to_owned()).cloned())
+    }
+
+    fn content_roots(&self) -> Result<Vec<Digest>, StoreError> {
+        let versions = self.surviving.range(..).filter_map(|(key, ())| self.versions.get(key));
+        let held = versions.map(|version| (version.snapshot, version.archive));
+        let drafts = self.units.range(..).filter_map(|(_, row)| row.unit.draft.as_ref());
+        let held = held.chain(drafts.map(|draft| (draft.snapshot, draft.archive)));
+        let roots = held.flat_map(|(snapshot, archive)| self.trees(snapshot).chain(archive));
+        let mut roots: Vec<_> = roots.collect();
+        roots.sort_unstable();
+        roots.dedup();
+        Ok(roots)
+    }
+}
+
+impl Rows {
+    fn placement_at(&self, unit: UnitUid, at: Number) -> Option<Placement> {
+        let stands = |found: &&Interval| found.until.is_none_or(|until| until > at);
+        self.interval(unit, at).filter(stands).map(|found| found.placement.clone())
+    }
+
+    /// The last interval that began at or before an app version.
+    fn interval(&self, unit: UnitUid, at: Number) -> Option<&Interval> {
+        self.placements.range((unit, Number::FIRST)..=(unit, at)).next_back().map(|(_, row)| row)
+    }
+
+    /// The trees a snapshot holds, or the package it froze.
+    fn trees(&self, snapshot: Digest) -> impl Iterator<Item = Digest> {
+        let own = self.snapshots.get(&snapshot);
+        let pinned = own.and_then(|snapshot| match snapshot {
+            Snapshot::Function(spec) => self.snapshots.get(&spec.package.snapshot),
+            Snapshot::Package(_) => None,
+        });
+        let both = own.into_iter().chain(pinned);
+        both.flat_map(Snapshot::contents).map(|content| content.tree)
+    }
+}
+
+fn first_name() -> Name {
+    "0".parse().expect("a digit is a name, and no name sorts before it")
+}
+
+fn last_number() -> Number {
+    Number::new(i64::MAX.unsigned_abs()).expect("the largest number a store can hold")
+}
+
+fn last_of(unit: UnitUid) -> VersionKey {
+    VersionKey { unit, number: last_number() }
+}

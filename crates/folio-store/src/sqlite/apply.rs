@@ -1,0 +1,95 @@
+//! Turns a change into rows, inside the writer's transaction. Every edit is compared with what is there before
+//! it is written; the first that does not fit refuses the whole change, and the savepoint undoes the rest.
+//! Start at [`append`].
+
+use folio_core::crash;
+use folio_core::ports::{Plan, StoreError};
+use folio_model::{Answer, Change, Entry, Snapshot, canonical};
+use rusqlite::{Connection, params};
+
+use super::index;
+use super::query::{exists, run, signed, to_json};
+use super::state::{Seen, history};
+
+mod edits;
+mod places;
+mod pointers;
+mod versions;
+
+/// Runs a plan against the newest state and writes what it wants.
+pub(crate) fn append(conn: &Connection, plan: &mut Plan) -> Result<Option<Entry>, StoreError> {
+    let Some(change) = plan(&Seen(conn))? else { return Ok(None) };
+    crash::point("ledger.planned");
+    let entry = Entry::of(&change, history::head(conn)? + 1);
+    Writing { conn, seq: entry.seq }.change(&change, &entry)?;
+    crash::point("ledger.applied");
+    Ok(Some(entry))
+}
+
+/// One change on its way into the database.
+struct Writing<'a> {
+    conn: &'a Connection,
+    /// The entry's place.
+    seq: u64,
+}
+
+impl Writing<'_> {
+    fn change(&self, change: &Change, entry: &Entry) -> Result<(), StoreError> {
+        self.entry(entry)?;
+        change.snapshots.iter().try_for_each(|snapshot| self.snapshot(snapshot))?;
+        change.edits.iter().try_for_each(|edit| self.edit(&change.app, edit))?;
+        change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
+        self.app_version(change)?;
+        change.answer.iter().try_for_each(|answer| self.answer(answer))?;
+        index::require(self.conn, &change.requires, change.at)?;
+        index::free(self.conn, &change.frees, change.at)
+    }
+
+    fn entry(&self, entry: &Entry) -> Result<(), StoreError> {
+        let hash = entry.hash(history::last_hash(self.conn)?);
+        let body = String::from_utf8(canonical::encode(entry)).expect("JSON is UTF-8");
+        let sql = "INSERT INTO entries (seq, app, undoes, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let undoes = entry.undoes.map(signed);
+        let values = params![signed(self.seq), entry.app.as_str(), undoes, body, hash.as_bytes()];
+        run(self.conn, sql, values).map(|_| ())
+    }
+
+    fn snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let digest = snapshot.digest();
+        let pin = match snapshot {
+            Snapshot::Function(spec) => Some(spec.package.snapshot),
+            Snapshot::Package(_) => None,
+        };
+        let sql = "INSERT INTO snapshots (digest, encoding, body, pin) VALUES (?1, 1, ?2, ?3) \
+                   ON CONFLICT DO NOTHING";
+        let body = canonical::encode(snapshot);
+        let pin = pin.as_ref().map(|pin| pin.as_bytes());
+        run(self.conn, sql, params![digest.as_bytes(), body, pin])?;
+        let sql =
+            "INSERT INTO snapshot_trees (snapshot, tree) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        for content in snapshot.contents() {
+            run(self.conn, sql, params![digest.as_bytes(), content.tree.as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    fn has_snapshot(&self, digest: folio_model::Digest) -> Result<(), StoreError> {
+        let sql = "SELECT 1 FROM snapshots WHERE digest = ?1";
+        let found = exists(self.conn, sql, [digest.as_bytes()])?;
+        ensure(found, || format!("snapshot {digest}"))
+    }
+
+    fn answer(&self, answer: &Answer) -> Result<(), StoreError> {
+        let sql = "INSERT INTO answers (key, request, body, seq) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT DO NOTHING";
+        let body = to_json(&answer.body);
+        let values = params![answer.key, answer.request.as_bytes(), body, signed(self.seq)];
+        let added = run(self.conn, sql, values)?;
+        ensure(added == 1, || format!("the answer to request `{}`", answer.key))
+    }
+}
+
+/// Refuses a change that does not fit what is there.
+fn ensure(fits: bool, what: impl FnOnce() -> String) -> Result<(), StoreError> {
+    if fits { Ok(()) } else { Err(StoreError::Conflict { what: what() }) }
+}

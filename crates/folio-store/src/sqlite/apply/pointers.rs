@@ -1,0 +1,60 @@
+//! Writes moves of aliases and tags.
+
+use folio_core::ports::StoreError;
+use folio_model::{Place, Pointer};
+use rusqlite::params;
+
+use super::{Writing, ensure};
+use crate::sqlite::query::{run, signed, to_json};
+use crate::sqlite::state::pointers::{Columns, place};
+
+impl Writing<'_> {
+    pub(super) fn move_pointer(
+        &self,
+        pointer: &Pointer,
+        from: Option<&Place>,
+        to: Option<&Place>,
+    ) -> Result<(), StoreError> {
+        let now = place(self.conn, pointer)?.map(|(place, _)| place);
+        ensure(now.as_ref() == from, || pointer.to_string())?;
+        let at = Columns::of(pointer);
+        let key = params![at.kind, at.owner, at.name];
+        let sql = "DELETE FROM pointer_targets WHERE kind = ?1 AND owner = ?2 AND name = ?3";
+        run(self.conn, sql, key)?;
+        match to {
+            Some(to) => self.set_pointer(pointer, to)?,
+            None => {
+                let sql = "DELETE FROM pointers WHERE kind = ?1 AND owner = ?2 AND name = ?3";
+                run(self.conn, sql, key)?;
+            }
+        }
+        let sql = "INSERT INTO pointer_moves (kind, owner, name, seq) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT DO NOTHING";
+        run(self.conn, sql, params![at.kind, at.owner, at.name, signed(self.seq)]).map(|_| ())
+    }
+
+    fn set_pointer(&self, pointer: &Pointer, to: &Place) -> Result<(), StoreError> {
+        let fits = match (pointer, to) {
+            (Pointer::Alias { unit, .. }, Place::Versions(_)) => {
+                self.living(*unit).map(|_| true)?
+            }
+            (Pointer::Tag { .. }, Place::Members(_)) => true,
+            _ => false,
+        };
+        ensure(fits, || pointer.to_string())?;
+        let at = Columns::of(pointer);
+        let sql = "INSERT INTO pointers (kind, owner, name, place, revision) VALUES (?1, ?2, ?3, ?4, ?5) \
+                   ON CONFLICT DO UPDATE SET place = excluded.place, revision = excluded.revision";
+        let values = params![at.kind, at.owner, at.name, to_json(to), signed(self.seq)];
+        run(self.conn, sql, values)?;
+        let sql = "INSERT INTO pointer_targets (unit, number, kind, owner, name) \
+                   VALUES (?1, ?2, ?3, ?4, ?5)";
+        for target in to.versions(pointer) {
+            ensure(self.survives(target)?, || format!("the target of {pointer}"))?;
+            let number = signed(target.number.get());
+            let values = params![target.unit.0.as_bytes(), number, at.kind, at.owner, at.name];
+            run(self.conn, sql, values)?;
+        }
+        Ok(())
+    }
+}

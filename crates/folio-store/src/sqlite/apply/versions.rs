@@ -1,0 +1,119 @@
+//! Writes the edits of versions. No edit alters one: publishing adds, deleting hides, restoring shows again.
+
+use folio_core::ports::{State, StoreError};
+use folio_model::{Digest, Edit, Number, Unit, Version, VersionKey};
+use rusqlite::params;
+
+use super::{Writing, ensure};
+use crate::sqlite::query::{moment, run, signed};
+use crate::sqlite::state::{Seen, versions};
+
+impl Writing<'_> {
+    pub(super) fn publish(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
+        let what = || format!("the next version of {}", unit.key);
+        ensure(version.number == unit.next_number, what)?;
+        let known = Seen(self.conn).version_by_id(unit.uid, &version.id)?;
+        ensure(known.is_none(), || format!("version `{}` of {}", version.id, unit.key))?;
+        self.has_snapshot(version.snapshot)?;
+        self.insert(unit, version)?;
+        let sql = "UPDATE units SET next_number = ?2, latest = ?3 WHERE uid = ?1";
+        let number = signed(version.number.get());
+        let next = signed(version.number.next().get());
+        run(self.conn, sql, params![unit.uid.0.as_bytes(), next, number])?;
+        let sql = "INSERT INTO taken_ids (app, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        run(self.conn, sql, [unit.key.app.as_str(), version.id.as_str()]).map(|_| ())
+    }
+
+    fn insert(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
+        let sql = "INSERT INTO versions (unit, number, id, snapshot, uses_unit, uses_number, archive, \
+                   created_at, created_by, description) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        let values = params![
+            unit.uid.0.as_bytes(),
+            signed(version.number.get()),
+            version.id.as_str(),
+            version.snapshot.as_bytes(),
+            version.uses.as_ref().map(|uses| uses.unit.0.as_bytes()),
+            version.uses.map(|uses| signed(uses.number.get())),
+            version.archive.as_ref().map(Digest::as_bytes),
+            moment(version.created_at),
+            version.created_by.as_str(),
+            version.description,
+        ];
+        run(self.conn, sql, values).map(|_| ())
+    }
+
+    pub(super) fn delete_version(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
+        let key = VersionKey { unit: unit.uid, number: version.number };
+        let found = Seen(self.conn).version(key)?;
+        ensure(found.as_ref() == Some(version), || what(unit, version.number))?;
+        let sql = "UPDATE versions SET deleted_in = ?3 WHERE unit = ?1 AND number = ?2";
+        let values = params![unit.uid.0.as_bytes(), signed(version.number.get()), signed(self.seq)];
+        run(self.conn, sql, values)?;
+        self.find_latest(unit)
+    }
+
+    pub(super) fn restore_version(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
+        let key = VersionKey { unit: unit.uid, number: version.number };
+        let found = versions::surviving_or_not(self.conn, key)?;
+        let deleted = found.filter(|(_, survives)| !survives).map(|(deleted, _)| deleted);
+        ensure(deleted.as_ref() == Some(version), || what(unit, version.number))?;
+        let sql = "UPDATE versions SET deleted_in = NULL WHERE unit = ?1 AND number = ?2";
+        run(self.conn, sql, params![unit.uid.0.as_bytes(), signed(version.number.get())])?;
+        self.find_latest(unit)
+    }
+
+    pub(super) fn describe(
+        &self,
+        unit: &Unit,
+        number: Number,
+        from: &str,
+        to: &str,
+    ) -> Result<(), StoreError> {
+        let sql = "UPDATE versions SET description = ?4 \
+                   WHERE unit = ?1 AND number = ?2 AND description = ?3 AND deleted_in IS NULL";
+        let values = params![unit.uid.0.as_bytes(), signed(number.get()), from, to];
+        ensure(run(self.conn, sql, values)? == 1, || what(unit, number))
+    }
+
+    fn find_latest(&self, unit: &Unit) -> Result<(), StoreError> {
+        let beyond = VersionKey { unit: unit.uid, number: unit.next_number };
+        let latest = Seen(self.conn).version_before(beyond)?;
+        let latest = latest.map(|version| signed(version.number.get()));
+        let sql = "UPDATE units SET latest = ?2 WHERE uid = ?1";
+        run(self.conn, sql, params![unit.uid.0.as_bytes(), latest]).map(|_| ())
+    }
+
+    /// Refuses a change that leaves a version without its package, or a pointer or version without its
+    /// target. Asked after all edits, so that their order does not matter.
+    pub(super) fn nothing_dangles(&self, edit: &Edit) -> Result<(), StoreError> {
+        let state = Seen(self.conn);
+        match edit {
+            Edit::Publish { uid, version } | Edit::RestoreVersion { uid, version } => {
+                let key = VersionKey { unit: *uid, number: version.number };
+                if self.survives(key)? { self.package_survives(version.uses) } else { Ok(()) }
+            }
+            Edit::SetDraft { uid, to: Some(_), .. } => {
+                let draft = state.unit_by_uid(*uid)?.and_then(|unit| unit.draft);
+                self.package_survives(draft.and_then(|draft| draft.uses))
+            }
+            Edit::DeleteVersion { uid, version } => {
+                let key = VersionKey { unit: *uid, number: version.number };
+                let unused = state.users(key)?.is_empty() && state.draft_users(key)?.is_empty();
+                let free = unused && state.pointers_to(key)?.is_empty();
+                ensure(free || self.survives(key)?, || {
+                    format!("what uses version `{}`", version.id)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn package_survives(&self, uses: Option<VersionKey>) -> Result<(), StoreError> {
+        let Some(key) = uses else { return Ok(()) };
+        ensure(self.survives(key)?, || format!("version {} of a package", key.number))
+    }
+}
+
+fn what(unit: &Unit, number: Number) -> String {
+    format!("version {number} of {}", unit.key)
+}

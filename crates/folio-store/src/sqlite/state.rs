@@ -1,0 +1,173 @@
+//! The state as SQLite holds it, seen through one connection: inside the writer's transaction, or on a reader.
+//! Every lookup is by index; the queries are in the modules below, named after what they read.
+
+use folio_core::ports::{Page, State, StoreError, TokenRecord};
+use folio_model::{
+    Alias, Answer, AppName, AppVersion, Digest, Entry, Kind, Number, Placement, Pointer, Snapshot,
+    Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+};
+use rusqlite::Connection;
+
+pub(crate) mod history;
+pub(crate) mod places;
+pub(crate) mod pointers;
+pub(crate) mod units;
+pub(crate) mod versions;
+
+/// The state a connection sees.
+pub(crate) struct Seen<'a>(pub(crate) &'a Connection);
+
+impl State for Seen<'_> {
+    fn head(&self) -> Result<u64, StoreError> {
+        history::head(self.0)
+    }
+
+    fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
+        units::has_app(self.0, app)
+    }
+
+    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+        units::token(self.0, id)
+    }
+
+    fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
+        units::by_key(self.0, key)
+    }
+
+    fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {
+        units::by_uid(self.0, uid)
+    }
+
+    fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {
+        units::of_kind(self.0, app, kind)
+    }
+
+    fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        versions::by_key(self.0, key)
+    }
+
+    fn version_by_id(
+        &self,
+        unit: UnitUid,
+        id: &VersionId,
+    ) -> Result<Option<(Version, bool)>, StoreError> {
+        versions::by_id(self.0, unit, id)
+    }
+
+    fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError> {
+        versions::of_unit(self.0, unit, page)
+    }
+
+    fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        versions::before(self.0, key)
+    }
+
+    fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
+        versions::users(self.0, package)
+    }
+
+    fn draft_users(&self, package: VersionKey) -> Result<Vec<UnitUid>, StoreError> {
+        units::with_draft_using(self.0, package)
+    }
+
+    fn id_taken(&self, app: &AppName, id: &VersionId) -> Result<bool, StoreError> {
+        versions::id_taken(self.0, app, id)
+    }
+
+    fn alias(&self, unit: UnitUid, name: &VersionId) -> Result<Option<Alias>, StoreError> {
+        pointers::alias(self.0, unit, name)
+    }
+
+    fn aliases(&self, unit: UnitUid) -> Result<Vec<Alias>, StoreError> {
+        pointers::aliases(self.0, unit)
+    }
+
+    fn tag(&self, app: &AppName, name: &VersionId) -> Result<Option<Tag>, StoreError> {
+        pointers::tag(self.0, app, name)
+    }
+
+    fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError> {
+        pointers::tags(self.0, app)
+    }
+
+    fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
+        pointers::to_version(self.0, key)
+    }
+
+    fn moves(&self, pointer: &Pointer) -> Result<Vec<Entry>, StoreError> {
+        pointers::moves(self.0, pointer)
+    }
+
+    fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError> {
+        versions::snapshot(self.0, digest)
+    }
+
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, StoreError> {
+        history::entry(self.0, seq)
+    }
+
+    fn entries(&self, app: Option<&AppName>, page: Page) -> Result<Vec<Entry>, StoreError> {
+        history::entries(self.0, app, page)
+    }
+
+    fn entries_before(
+        &self,
+        app: &AppName,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        history::before(self.0, app, below, limit)
+    }
+
+    fn undone_by(&self, seq: u64) -> Result<Option<u64>, StoreError> {
+        history::undone_by(self.0, seq)
+    }
+
+    fn app_version(&self, app: &AppName, number: Number) -> Result<Option<AppVersion>, StoreError> {
+        places::by_number(self.0, app, number)
+    }
+
+    fn app_version_by_id(
+        &self,
+        app: &AppName,
+        id: &VersionId,
+    ) -> Result<Option<AppVersion>, StoreError> {
+        places::by_id(self.0, app, id)
+    }
+
+    fn app_version_at(
+        &self,
+        app: &AppName,
+        at: Option<Timestamp>,
+    ) -> Result<Option<AppVersion>, StoreError> {
+        match at {
+            Some(at) => places::newest_at(self.0, app, at),
+            None => places::newest(self.0, app),
+        }
+    }
+
+    fn app_versions_before(
+        &self,
+        app: &AppName,
+        below: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<AppVersion>, StoreError> {
+        places::before(self.0, app, below, limit)
+    }
+
+    fn placements(&self, app: &AppName, at: Number) -> Result<Vec<Placement>, StoreError> {
+        places::at(self.0, app, at)
+    }
+
+    fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
+        places::standing(self.0, unit)
+    }
+
+    fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError> {
+        units::answer(self.0, key)
+    }
+
+    fn content_roots(&self) -> Result<Vec<Digest>, StoreError> {
+        versions::content_roots(self.0)
+    }
+}

@@ -1,0 +1,115 @@
+//! Reads aliases and tags: where they point, what points at a version, and when they moved.
+
+use folio_core::ports::StoreError;
+use folio_model::{Alias, AppName, Entry, Place, Pointer, Tag, UnitUid, VersionId, VersionKey};
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::history::read_entry;
+use crate::sqlite::query::{all, json, one, seq, signed, text};
+
+/// The columns that name a pointer.
+pub(crate) struct Columns {
+    /// `alias` or `tag`.
+    pub(crate) kind: &'static str,
+    /// The function's identity or the app.
+    pub(crate) owner: String,
+    /// Its name.
+    pub(crate) name: String,
+}
+
+impl Columns {
+    /// The columns of a pointer.
+    pub(crate) fn of(pointer: &Pointer) -> Self {
+        let (kind, owner) = match pointer {
+            Pointer::Alias { unit, .. } => ("alias", unit.to_string()),
+            Pointer::Tag { app, .. } => ("tag", app.to_string()),
+        };
+        Self { kind, owner, name: pointer.name().to_string() }
+    }
+}
+
+/// Where a pointer points and the entry that last moved it.
+pub(crate) fn place(
+    conn: &Connection,
+    pointer: &Pointer,
+) -> Result<Option<(Place, u64)>, StoreError> {
+    let sql = "SELECT place, revision FROM pointers WHERE kind = ?1 AND owner = ?2 AND name = ?3";
+    let at = Columns::of(pointer);
+    one(conn, sql, params![at.kind, at.owner, at.name], |row| Ok((json(row, 0)?, seq(row, 1)?)))
+}
+
+pub(super) fn alias(
+    conn: &Connection,
+    unit: UnitUid,
+    name: &VersionId,
+) -> Result<Option<Alias>, StoreError> {
+    let found = place(conn, &Pointer::Alias { unit, name: name.clone() })?;
+    found.map(|(place, revision)| as_alias(name.clone(), place, revision)).transpose()
+}
+
+pub(super) fn tag(
+    conn: &Connection,
+    app: &AppName,
+    name: &VersionId,
+) -> Result<Option<Tag>, StoreError> {
+    let found = place(conn, &Pointer::Tag { app: app.clone(), name: name.clone() })?;
+    found.map(|(place, revision)| as_tag(name.clone(), place, revision)).transpose()
+}
+
+pub(super) fn aliases(conn: &Connection, unit: UnitUid) -> Result<Vec<Alias>, StoreError> {
+    let found = of_owner(conn, "alias", &unit.to_string())?;
+    found.into_iter().map(|(name, place, revision)| as_alias(name, place, revision)).collect()
+}
+
+pub(super) fn tags(conn: &Connection, app: &AppName) -> Result<Vec<Tag>, StoreError> {
+    let found = of_owner(conn, "tag", app.as_str())?;
+    found.into_iter().map(|(name, place, revision)| as_tag(name, place, revision)).collect()
+}
+
+pub(super) fn to_version(conn: &Connection, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
+    let sql = "SELECT kind, owner, name FROM pointer_targets WHERE unit = ?1 AND number = ?2";
+    let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
+    let mut pointers = all(conn, sql, values, read_pointer)?;
+    pointers.sort();
+    Ok(pointers)
+}
+
+pub(super) fn moves(conn: &Connection, pointer: &Pointer) -> Result<Vec<Entry>, StoreError> {
+    let sql = "SELECT body FROM pointer_moves JOIN entries USING (seq) \
+               WHERE kind = ?1 AND owner = ?2 AND name = ?3 ORDER BY seq";
+    let at = Columns::of(pointer);
+    all(conn, sql, params![at.kind, at.owner, at.name], read_entry)
+}
+
+fn of_owner(
+    conn: &Connection,
+    kind: &str,
+    owner: &str,
+) -> Result<Vec<(VersionId, Place, u64)>, StoreError> {
+    let sql = "SELECT name, place, revision FROM pointers WHERE kind = ?1 AND owner = ?2 \
+               ORDER BY name";
+    all(conn, sql, [kind, owner], |row| Ok((text(row, 0)?, json(row, 1)?, seq(row, 2)?)))
+}
+
+fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
+    let name = text(row, 2)?;
+    match row.get_ref(0)?.as_str()? {
+        "alias" => Ok(Pointer::Alias { unit: UnitUid(text::<Uuid>(row, 1)?), name }),
+        _ => Ok(Pointer::Tag { app: text(row, 1)?, name }),
+    }
+}
+
+fn as_alias(name: VersionId, place: Place, revision: u64) -> Result<Alias, StoreError> {
+    match place {
+        Place::Versions(weights) => Ok(Alias { name, weights, revision }),
+        Place::Members(_) => Err(StoreError::corrupt(format!("alias `{name}`"))),
+    }
+}
+
+fn as_tag(name: VersionId, place: Place, revision: u64) -> Result<Tag, StoreError> {
+    match place {
+        Place::Members(members) => Ok(Tag { name, members, revision }),
+        Place::Versions(_) => Err(StoreError::corrupt(format!("tag `{name}`"))),
+    }
+}

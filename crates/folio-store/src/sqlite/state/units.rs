@@ -1,0 +1,109 @@
+//! Reads apps, tokens, answers and units.
+
+use folio_core::ports::{StoreError, TokenRecord};
+use folio_model::{Answer, AppName, Draft, Kind, Origin, Unit, UnitKey, UnitUid, VersionKey};
+use rusqlite::{Connection, Row, params};
+
+use crate::sqlite::query::{
+    all, digest, digest_option, exists, json, key_option, number, number_option, one, seq, signed,
+    text, uid,
+};
+
+/// Units with their drafts; what follows decides which.
+macro_rules! select_units {
+    ($rest:literal) => {
+        concat!(
+            "SELECT uid, app, kind, name, origin, next_number, latest, revision, \
+             snapshot, uses_unit, uses_number, archive \
+             FROM units LEFT JOIN drafts ON drafts.unit = units.uid ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn has_app(conn: &Connection, app: &AppName) -> Result<bool, StoreError> {
+    exists(conn, "SELECT 1 FROM apps WHERE name = ?1", [app.as_str()])
+}
+
+pub(super) fn token(conn: &Connection, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+    one(conn, "SELECT secret, actor FROM tokens WHERE id = ?1", [id], |row| {
+        Ok(TokenRecord { secret: digest(row, 0)?, actor: text(row, 1)? })
+    })
+}
+
+pub(super) fn answer(conn: &Connection, key: &str) -> Result<Option<Answer>, StoreError> {
+    one(conn, "SELECT key, request, body FROM answers WHERE key = ?1", [key], |row| {
+        Ok(Answer { key: row.get(0)?, request: digest(row, 1)?, body: json(row, 2)? })
+    })
+}
+
+pub(super) fn by_key(conn: &Connection, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
+    let sql = select_units!("WHERE app = ?1 AND kind = ?2 AND name = ?3 AND deleted_in IS NULL");
+    one(conn, sql, [key.app.as_str(), key.kind.as_str(), key.name.as_str()], read)
+}
+
+pub(super) fn by_uid(conn: &Connection, uid: UnitUid) -> Result<Option<Unit>, StoreError> {
+    let sql = select_units!("WHERE uid = ?1 AND deleted_in IS NULL");
+    one(conn, sql, [uid.0.as_bytes()], read)
+}
+
+pub(super) fn of_kind(
+    conn: &Connection,
+    app: &AppName,
+    kind: Kind,
+) -> Result<Vec<Unit>, StoreError> {
+    let sql = select_units!("WHERE app = ?1 AND kind = ?2 AND deleted_in IS NULL ORDER BY name");
+    all(conn, sql, [app.as_str(), kind.as_str()], read)
+}
+
+pub(super) fn with_draft_using(
+    conn: &Connection,
+    package: VersionKey,
+) -> Result<Vec<UnitUid>, StoreError> {
+    let sql = "SELECT unit FROM drafts WHERE uses_unit = ?1 AND uses_number = ?2 ORDER BY unit";
+    let key = params![package.unit.0.as_bytes(), signed(package.number.get())];
+    all(conn, sql, key, |row| uid(row, 0))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Unit> {
+    let key = UnitKey { app: text(row, 1)?, kind: kind(row, 2)?, name: text(row, 3)? };
+    Ok(Unit {
+        uid: uid(row, 0)?,
+        key,
+        origin: origin(row, 4)?,
+        next_number: number(row, 5)?,
+        latest: number_option(row, 6)?,
+        revision: seq(row, 7)?,
+        draft: draft(row, 8)?,
+    })
+}
+
+fn draft(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Draft>> {
+    let Some(snapshot) = digest_option(row, column)? else { return Ok(None) };
+    let uses = key_option(row, column + 1)?;
+    Ok(Some(Draft { snapshot, uses, archive: digest_option(row, column + 3)? }))
+}
+
+pub(super) fn kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
+    let word: String = row.get(column)?;
+    let found = Kind::ALL.into_iter().find(|kind| kind.as_str() == word);
+    found.ok_or_else(|| unknown(column, &word))
+}
+
+fn origin(row: &Row<'_>, column: usize) -> rusqlite::Result<Origin> {
+    let word: String = row.get(column)?;
+    let found = [Origin::User, Origin::Implied].into_iter().find(|o| origin_word(*o) == word);
+    found.ok_or_else(|| unknown(column, &word))
+}
+
+/// The word an origin is stored as.
+pub(crate) fn origin_word(origin: Origin) -> &'static str {
+    match origin {
+        Origin::User => "user",
+        Origin::Implied => "implied",
+    }
+}
+
+fn unknown(column: usize, word: &str) -> rusqlite::Error {
+    rusqlite::Error::InvalidColumnType(column, word.to_owned(), rusqlite::types::Type::Text)
+}

@@ -1,0 +1,129 @@
+//! Reads versions and snapshots, and what they keep alive.
+
+use folio_core::ports::{Page, StoreError};
+use folio_model::{AppName, Digest, Snapshot, UnitUid, Version, VersionId, VersionKey};
+use rusqlite::{Connection, Row, params};
+
+use crate::sqlite::query::{
+    all, digest, digest_option, exists, key_option, limit, number, one, signed, text, uid,
+};
+
+macro_rules! select_versions {
+    ($rest:literal) => {
+        concat!(
+            "SELECT number, id, snapshot, uses_unit, uses_number, archive, created_at, created_by, \
+             description, deleted_in IS NULL FROM versions ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn by_key(conn: &Connection, key: VersionKey) -> Result<Option<Version>, StoreError> {
+    let sql = select_versions!("WHERE unit = ?1 AND number = ?2 AND deleted_in IS NULL");
+    one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
+}
+
+/// A version by number and whether it survives.
+pub(crate) fn surviving_or_not(
+    conn: &Connection,
+    key: VersionKey,
+) -> Result<Option<(Version, bool)>, StoreError> {
+    let sql = select_versions!("WHERE unit = ?1 AND number = ?2");
+    one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read_with_fate)
+}
+
+pub(super) fn by_id(
+    conn: &Connection,
+    unit: UnitUid,
+    id: &VersionId,
+) -> Result<Option<(Version, bool)>, StoreError> {
+    let sql = select_versions!("WHERE unit = ?1 AND id = ?2");
+    one(conn, sql, params![unit.0.as_bytes(), id.as_str()], read_with_fate)
+}
+
+// The index of surviving versions is named below, because the planner would walk the primary key past every
+// deleted version.
+
+pub(super) fn of_unit(
+    conn: &Connection,
+    unit: UnitUid,
+    page: Page,
+) -> Result<Vec<Version>, StoreError> {
+    let sql = select_versions!(
+        "INDEXED BY versions_surviving \
+         WHERE unit = ?1 AND number > ?2 AND deleted_in IS NULL ORDER BY number LIMIT ?3"
+    );
+    let values = params![unit.0.as_bytes(), signed(page.after), limit(page.limit)];
+    all(conn, sql, values, read)
+}
+
+pub(super) fn before(conn: &Connection, key: VersionKey) -> Result<Option<Version>, StoreError> {
+    let sql = select_versions!(
+        "INDEXED BY versions_surviving \
+         WHERE unit = ?1 AND number < ?2 AND deleted_in IS NULL ORDER BY number DESC LIMIT 1"
+    );
+    one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
+}
+
+pub(super) fn users(conn: &Connection, key: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
+    let sql = "SELECT unit, number FROM versions \
+               WHERE uses_unit = ?1 AND uses_number = ?2 AND deleted_in IS NULL ORDER BY unit, number";
+    let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
+    all(conn, sql, values, |row| Ok(VersionKey { unit: uid(row, 0)?, number: number(row, 1)? }))
+}
+
+pub(super) fn id_taken(
+    conn: &Connection,
+    app: &AppName,
+    id: &VersionId,
+) -> Result<bool, StoreError> {
+    exists(conn, "SELECT 1 FROM taken_ids WHERE app = ?1 AND id = ?2", [app.as_str(), id.as_str()])
+}
+
+/// Reads a snapshot and checks that it is what its digest says.
+pub(super) fn snapshot(conn: &Connection, wanted: Digest) -> Result<Option<Snapshot>, StoreError> {
+    let sql = "SELECT body FROM snapshots WHERE digest = ?1";
+    let body: Option<Vec<u8>> = one(conn, sql, [wanted.as_bytes()], |row| row.get(0))?;
+    body.map(|body| read_snapshot(wanted, &body)).transpose()
+}
+
+/// Reads a snapshot's bytes and checks that they are what their digest says.
+pub(crate) fn read_snapshot(wanted: Digest, body: &[u8]) -> Result<Snapshot, StoreError> {
+    let damaged = || StoreError::corrupt(format!("snapshot {wanted}"));
+    if Digest::of(body) != wanted {
+        return Err(damaged());
+    }
+    serde_json::from_slice(body).map_err(|_| damaged())
+}
+
+pub(super) fn content_roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {
+    let sql = "WITH held (snapshot) AS (
+            SELECT snapshot FROM versions WHERE deleted_in IS NULL
+            UNION SELECT snapshot FROM drafts
+        ), frozen (snapshot) AS (
+            SELECT snapshot FROM held
+            UNION SELECT pin FROM held JOIN snapshots ON digest = snapshot WHERE pin IS NOT NULL
+        )
+        SELECT tree FROM frozen JOIN snapshot_trees USING (snapshot)
+        UNION SELECT archive FROM versions WHERE deleted_in IS NULL AND archive IS NOT NULL
+        UNION SELECT archive FROM drafts WHERE archive IS NOT NULL
+        ORDER BY 1";
+    all(conn, sql, [], |row| digest(row, 0))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Version> {
+    Ok(Version {
+        number: number(row, 0)?,
+        id: text(row, 1)?,
+        snapshot: digest(row, 2)?,
+        uses: key_option(row, 3)?,
+        archive: digest_option(row, 5)?,
+        created_at: text(row, 6)?,
+        created_by: text(row, 7)?,
+        description: row.get(8)?,
+    })
+}
+
+fn read_with_fate(row: &Row<'_>) -> rusqlite::Result<(Version, bool)> {
+    Ok((read(row)?, row.get(9)?))
+}
