@@ -95,6 +95,6 @@ impl Visit<'_, '_> {
         let mut counted = self.meter.counting(content);
         (self.sink)(Item::File(ArchiveFile { path, executable, content: &mut counted }))?;
         std::io::copy(&mut counted, &mut std::io::sink())?;
-        Ok(counted.bytes())
+        Ok(counted.count())
     }
 }

@@ -1,31 +1,18 @@
-//! Placeholder until the content module lands: the signatures the verbs rely on.
+//! Content: files and directories as nodes. Splits files into chunks, builds directories, unpacks archives,
+//! and reads it all back. The command and the server share it, so both name the same bytes alike.
+//!
+//! Knows no versions and no names of units; start at [`chunk`], [`TreeBuilder`] and [`unpack`].
 
-use bytes::Bytes;
-use folio_model::{Digest, TreeEntry, TreePath};
+mod chunk;
+mod file;
+mod tree;
+mod unpack;
+mod walk;
+mod zip;
 
-use crate::Limits;
-use crate::archive::Error;
-use crate::ports::{Blobs, StoreError};
-
-/// Unpacks a stored archive into a tree and returns its root.
-pub async fn unpack(_: &dyn Blobs, _: Digest, _: &Limits) -> Result<Digest, Error> {
-    todo!()
-}
-
-/// Lists every file of a tree, by path.
-pub async fn list_files(
-    _: &dyn Blobs,
-    _: Digest,
-) -> Result<Vec<(TreePath, TreeEntry)>, StoreError> {
-    todo!()
-}
-
-/// Packs a tree into a deterministic zip.
-pub async fn pack_zip(_: &dyn Blobs, _: Digest) -> Result<Vec<u8>, StoreError> {
-    todo!()
-}
-
-/// Reads a whole file, stored raw or in chunks. For files whose size was checked before.
-pub async fn read_whole(_: &dyn Blobs, _: Digest) -> Result<Bytes, StoreError> {
-    todo!()
-}
+pub use chunk::{Chunked, chunk};
+pub use file::{FileStream, read_file, read_whole};
+pub use tree::{Built, Clash, FileEntry, TreeBuilder};
+pub use unpack::unpack;
+pub use walk::{list_files, walk};
+pub use zip::{pack_zip, zip_stream};

@@ -40,7 +40,7 @@ impl Meter {
         Counted { meter: self, reader, bytes: 0 }
     }
 
-    fn count(&mut self, bytes: usize) -> Result<(), Error> {
+    fn add(&mut self, bytes: usize) -> Result<(), Error> {
         self.bytes += bytes as u64;
         if self.bytes > self.bytes_max {
             return Err(Error::ContentTooLarge { max: self.bytes_max });
@@ -61,7 +61,7 @@ pub(super) struct Counted<'a, R: ?Sized> {
 
 impl<R: ?Sized> Counted<'_, R> {
     /// How many bytes were read through this reader.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.bytes
     }
 }
@@ -69,7 +69,7 @@ impl<R: ?Sized> Counted<'_, R> {
 impl<R: Read + ?Sized> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
-        self.meter.count(count)?;
+        self.meter.add(count)?;
         self.bytes += count as u64;
         Ok(count)
     }

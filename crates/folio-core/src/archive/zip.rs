@@ -3,8 +3,9 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use zip::read::{Config, ZipFileEntry, ZipIterable};
+use zip::read::{Config, ZipFileEntry};
 use zip::result::ZipError;
+use zip::unstable::read::ZipIterable;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::names::{self, Kind};

@@ -1,0 +1,49 @@
+//! Walking trees.
+
+use folio_model::{Digest, NodeKind, Tree, TreeEntry, TreePath};
+
+use crate::ports::{Blobs, StoreError};
+
+/// Lists every file of a tree, each directory's entries by name.
+pub async fn list_files(
+    blobs: &dyn Blobs,
+    tree: Digest,
+) -> Result<Vec<(TreePath, TreeEntry)>, StoreError> {
+    let mut entries = walk(blobs, tree).await?;
+    entries.retain(|(_, entry)| matches!(entry, TreeEntry::File { .. }));
+    Ok(entries)
+}
+
+/// Lists every file and directory of a tree, each directory before what it holds.
+pub async fn walk(
+    blobs: &dyn Blobs,
+    tree: Digest,
+) -> Result<Vec<(TreePath, TreeEntry)>, StoreError> {
+    let mut found = Vec::new();
+    let mut ahead = entries(blobs, tree, None).await?;
+    while let Some((path, entry)) = ahead.pop() {
+        if let TreeEntry::Directory { digest, .. } = &entry {
+            ahead.extend(entries(blobs, *digest, Some(&path)).await?);
+        }
+        found.push((path, entry));
+    }
+    Ok(found)
+}
+
+/// The entries of one directory, last first.
+async fn entries(
+    blobs: &dyn Blobs,
+    digest: Digest,
+    above: Option<&TreePath>,
+) -> Result<Vec<(TreePath, TreeEntry)>, StoreError> {
+    let node = blobs.get(digest).await?;
+    let tree = Some(&node.bytes).filter(|_| node.kind == NodeKind::Tree);
+    let tree = tree.and_then(|bytes| Tree::decode(bytes).ok());
+    let tree = tree.ok_or_else(|| StoreError::corrupt(format!("directory {digest}")))?;
+    let named = tree.entries().iter().rev().map(|entry| {
+        let name = entry.name().clone();
+        let path = above.map_or_else(|| TreePath::from(name.clone()), |at| at.join(name.clone()));
+        (path, entry.clone())
+    });
+    Ok(named.collect())
+}
