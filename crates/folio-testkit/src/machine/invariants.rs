@@ -1,0 +1,94 @@
+//! What must hold after every step, whatever the commands were.
+
+use folio_core::Folio;
+use folio_core::history::Moment;
+use folio_core::ports::Page;
+use folio_model::{AppName, FULL_WEIGHT, Kind};
+use serde_json::Value;
+
+use super::perform::Outcome;
+
+/// Compares the state before and after a step with what the step answered.
+pub fn check_step(before: &Value, after: &Value, outcome: &Outcome, context: &str) {
+    let entries = |dump: &Value| dump["entries"].as_array().map_or(0, Vec::len);
+    let grown = entries(after) - entries(before);
+    match outcome {
+        Err((code, _)) => assert_eq!(before, after, "refused with `{code}`, but changed: {context}"),
+        Ok(answer) => {
+            assert!(grown <= 1, "more than one entry: {context}");
+            let entry = answer.get("entry").and_then(Value::as_u64);
+            let changed = answer.get("changed").and_then(Value::as_bool);
+            if changed == Some(false) {
+                assert_eq!(before, after, "says unchanged, but changed: {context}");
+            }
+            // A repeated request names the entry its first run made.
+            if changed == Some(true) && grown == 1 {
+                assert_eq!(entry, Some(entries(after) as u64), "{context}");
+            }
+        }
+    }
+    let app_versions = |dump: &Value| dump["appVersions"].as_array().map_or(0, Vec::len);
+    assert!(app_versions(after) - app_versions(before) <= grown, "app version without entry: {context}");
+    check_only_appended(before, after, context);
+}
+
+/// Nothing that was written is ever written again: entries and old app versions stay as they were.
+fn check_only_appended(before: &Value, after: &Value, context: &str) {
+    for list in ["entries", "appVersions"] {
+        let (Some(old), Some(new)) = (before[list].as_array(), after[list].as_array()) else { continue };
+        assert_eq!(old[..], new[..old.len()], "history was rewritten in {list}: {context}");
+    }
+}
+
+/// Checks what the verbs show.
+pub async fn check_state(folio: &Folio, context: &str) {
+    let app = AppName::default_app();
+    for kind in Kind::ALL {
+        for unit in folio.list(&app, kind).await.expect("a list") {
+            let key = folio_model::UnitKey { app: app.clone(), kind, name: unit.name.clone() };
+            let versions = folio.versions(&key, Page::ALL).await.expect("versions");
+            let numbers: Vec<_> = versions.iter().map(|version| version.number).collect();
+            assert!(numbers.is_sorted_by(|a, b| a < b), "numbers out of order: {context}");
+            let latest = unit.latest.as_ref().map(|latest| latest.number);
+            assert_eq!(latest, numbers.last().copied(), "latest is not the last: {context}");
+            assert!(latest.is_some() || unit.draft.is_some(), "an empty unit shows: {context}");
+            for alias in &unit.aliases {
+                let sum: u32 = alias.targets.iter().map(|target| target.weight).sum();
+                assert_eq!(sum, FULL_WEIGHT, "weights of {}: {context}", alias.name);
+                let dangling = alias.targets.iter().any(|target| !numbers.contains(&target.number));
+                assert!(!dangling, "alias {} dangles: {context}", alias.name);
+                let id = versions.iter().any(|version| version.id == alias.name);
+                assert!(!id, "alias {} is also an id: {context}", alias.name);
+            }
+            for version in &versions {
+                readable(folio, version, context).await;
+            }
+        }
+    }
+    for tag in folio.tags(&app).await.expect("tags") {
+        assert!(!tag.members.is_empty(), "tag {} is empty: {context}", tag.name);
+    }
+    if let Ok(now) = folio.app_at(&app, Moment::Now).await {
+        let listed: usize = visible(folio, &app).await;
+        assert_eq!(now.units.len(), listed, "the newest app version is not what is: {context}");
+    }
+}
+
+/// The bytes of a surviving version can be read, whatever was swept.
+async fn readable(folio: &Folio, version: &folio_core::view::VersionView, context: &str) {
+    for content in version.spec.contents() {
+        let node = folio.blobs().get(content.tree).await;
+        assert!(node.is_ok(), "content of {}@{} is gone: {context}", version.name, version.number);
+    }
+    if let Some(package) = &version.package {
+        assert!(package.number.is_some(), "{}@{} lost its package: {context}", version.name, version.number);
+    }
+}
+
+async fn visible(folio: &Folio, app: &AppName) -> usize {
+    let mut count = 0;
+    for kind in Kind::ALL {
+        count += folio.list(app, kind).await.expect("a list").len();
+    }
+    count
+}

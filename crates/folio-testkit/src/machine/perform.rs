@@ -1,0 +1,194 @@
+//! Runs one command on a world and turns its outcome into something two worlds can be compared by.
+
+use bytes::Bytes;
+use folio_core::ports::Node;
+use folio_core::request::{
+    AliasTarget, Caller, Cascade, ContentRef, Expect, Fields, IfSame, Onto, Publish, Repeat, Start, Which,
+};
+use folio_core::{Explain, Folio};
+use folio_model::{
+    AppName, Digest, Kind, Layout, Name, NodeKind, Number, Qualifier, Tree, TreeEntry, UnitKey, VersionId,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::command::{Code, Command, Expectation, Index, PublishCommand};
+use super::{Stop, World};
+
+/// What a command answered: a value, or a code and a message.
+pub type Outcome = Result<Value, (String, String)>;
+
+pub async fn perform(world: &mut dyn World, command: &Command) -> Outcome {
+    match command {
+        Command::Reopen => {
+            world.restart(Stop::Clean).await;
+            Ok(Value::Null)
+        }
+        Command::Crash => {
+            world.restart(Stop::Crash).await;
+            Ok(Value::Null)
+        }
+        Command::Jump(_) => Ok(Value::Null),
+        other => on_folio(world.folio(), other).await,
+    }
+}
+
+async fn on_folio(folio: &Folio, command: &Command) -> Outcome {
+    let caller = Caller::new("ada".parse().expect("well formed"));
+    match command {
+        Command::Publish(command) => publish(folio, caller, command).await,
+        Command::Draft { unit, code, create } => {
+            let fields = fields(folio, *code).await;
+            let onto = if *create { Onto::Nothing } else { Onto::Existing };
+            outcome(folio.set_draft(&caller, &key(*unit), fields, (onto, None)).await)
+        }
+        Command::DeleteVersion { unit, number } => {
+            let which = number.map_or(Which::All, |number| Which::One(version(number)));
+            outcome(folio.delete_versions(&caller, &key(*unit), which, None).await)
+        }
+        Command::Delete { unit, cascade } => {
+            let cascade = if *cascade { Cascade::Yes } else { Cascade::No };
+            outcome(folio.delete(&caller, &key(*unit), cascade, None).await)
+        }
+        Command::Describe { unit, number, words } => {
+            let words = format!("words {words}");
+            outcome(folio.describe(&caller, &key(*unit), &version(*number), words).await)
+        }
+        Command::Undo(back) => undo(folio, &caller, *back).await,
+        Command::Sweep => {
+            // What was removed depends on packing, which is each store's own affair.
+            folio.sweep().await.map(|_| Value::Null).map_err(|error| explain(&error))
+        }
+        pointers => on_pointers(folio, &caller, pointers).await,
+    }
+}
+
+async fn on_pointers(folio: &Folio, caller: &Caller, command: &Command) -> Outcome {
+    let app = AppName::default_app();
+    match command {
+        Command::Point { function, alias, targets, expect } => {
+            let target = |&(number, weight): &(u64, u32)| AliasTarget { version: version(number), weight };
+            let targets = targets.iter().map(target).collect();
+            let expect = match expect {
+                Expectation::Absent => Expect::Absent,
+                Expectation::Present => Expect::Present,
+                Expectation::Revision(revision) => Expect::Revision(*revision),
+            };
+            let (key, alias) = (key(*function), word(*alias));
+            outcome(folio.point(caller, (&key, &alias), targets, expect).await)
+        }
+        Command::RollBack { function, alias } => {
+            let (key, alias) = (key(*function), word(*alias));
+            outcome(folio.roll_back(caller, (&key, &alias), None, Expect::Present).await)
+        }
+        Command::DeleteAlias { function, alias } => {
+            let (key, alias) = (key(*function), word(*alias));
+            outcome(folio.delete_alias(caller, (&key, &alias), Expect::Present).await)
+        }
+        Command::Tag { tag, function, number } => {
+            let at = number.map_or_else(String::new, |number| format!("@{number}"));
+            let reference = format!("{}{at}", key(*function).name).parse().expect("well formed");
+            outcome(folio.tag(caller, (&app, &word(*tag)), vec![reference], None).await)
+        }
+        Command::Untag { tag, function } => {
+            let functions = vec![key(*function).name];
+            outcome(folio.untag(caller, (&app, &word(*tag)), functions, None).await)
+        }
+        other => unreachable!("{other:?} is handled above"),
+    }
+}
+
+async fn publish(folio: &Folio, mut caller: Caller, command: &PublishCommand) -> Outcome {
+    caller.repeat = command.key.map(|key| Repeat {
+        key: format!("key {key}"),
+        request: Digest::of(format!("{command:?}").as_bytes()),
+    });
+    let request = Publish {
+        fields: fields(folio, command.code).await,
+        start: if command.update { Start::Latest } else { Start::Fresh },
+        id: command.id.map(word),
+        package_version: None,
+        description: String::new(),
+        if_same: if command.if_changed { IfSame::Keep } else { IfSame::Publish },
+        tag: command.tag.map(word),
+        expect: command.expect,
+    };
+    outcome(folio.publish(&caller, &key(command.unit), request).await)
+}
+
+async fn undo(folio: &Folio, caller: &Caller, back: Option<u64>) -> Outcome {
+    let head = *folio.head().borrow();
+    let seq = back.map(|back| head.saturating_sub(back));
+    outcome(folio.undo(caller, &AppName::default_app(), seq).await)
+}
+
+async fn fields(folio: &Folio, code: Option<Code>) -> Fields {
+    let environment = Some("nodejs".parse().expect("well formed"));
+    match code {
+        None => Fields::default(),
+        Some(Code::Files(content)) => {
+            let deployment = Some(stored(folio, content).await);
+            Fields { environment, deployment, ..Fields::default() }
+        }
+        Some(Code::Source(content)) => Fields {
+            environment,
+            source: Some(stored(folio, content).await),
+            build_command: Some("./build.sh".to_owned()),
+            ..Fields::default()
+        },
+        Some(Code::Package(package)) => {
+            Fields { package: Some(key(package).name), ..Fields::default() }
+        }
+    }
+}
+
+/// Stores one of the five contents. All share a file, so that deleting one must not harm another.
+async fn stored(folio: &Folio, content: Index) -> ContentRef {
+    let raw = |text: String| {
+        let bytes = Bytes::from(text);
+        Node { kind: NodeKind::Raw, digest: Digest::of(&bytes), bytes }
+    };
+    let nodes = [raw("shared".to_owned()), raw(format!("content {content}"))];
+    let names = ["shared.js", "main.js"];
+    let entries = nodes.iter().zip(names).map(|(node, name)| TreeEntry::File {
+        name: name.parse().expect("well formed"),
+        digest: node.digest,
+        bytes: node.bytes.len() as u64,
+        executable: false,
+    });
+    let bytes = Bytes::from(Tree::new(entries.collect()).expect("well formed").encode());
+    let tree = Digest::of(&bytes);
+    let nodes = nodes.into_iter().chain([Node { kind: NodeKind::Tree, digest: tree, bytes }]);
+    folio.upload(nodes.collect()).await.expect("well-formed nodes are stored");
+    ContentRef::Tree { tree, layout: Layout::Directory }
+}
+
+pub fn key(unit: Index) -> UnitKey {
+    let (kind, name) = [
+        (Kind::Function, "f"),
+        (Kind::Function, "g"),
+        (Kind::Function, "f-one"),
+        (Kind::Package, "p"),
+        (Kind::Package, "q"),
+        (Kind::Package, "f-pkg"),
+    ][unit];
+    let name: Name = name.parse().expect("well formed");
+    UnitKey { app: AppName::default_app(), kind, name }
+}
+
+/// Ids, aliases and tags are drawn from the same words, so that they collide.
+fn word(index: Index) -> VersionId {
+    ["one", "two", "v1.0.0", "qa"][index].parse().expect("well formed")
+}
+
+fn version(number: u64) -> Qualifier {
+    Qualifier::Number(Number::new(number).expect("well formed"))
+}
+
+fn outcome<T: Serialize, E: Explain>(result: Result<T, E>) -> Outcome {
+    result.map(|value| json!(value)).map_err(|error| explain(&error))
+}
+
+fn explain(error: &dyn Explain) -> (String, String) {
+    (error.code().0.to_owned(), error.to_string())
+}
