@@ -1,9 +1,10 @@
 //! Every limit folio has, in one place. All are configurable, reported by the API, and named when hit.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much of everything is allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
     /// Bytes of all files of one package together.

@@ -1,13 +1,15 @@
 //! Takes bytes in: what is missing is asked first, then only that is sent. A batch is stored whole or not at
 //! all, so an upload that broke off is resumed by asking again.
 
+use bytes::Bytes;
 use folio_model::{Content, Digest, Kind, Layout, NodeKind, Qualifier, Snapshot, UnitKey};
+use futures::stream::BoxStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{Node, StoreError};
 use crate::view::Files;
-use crate::{Class, Code, Explain, Folio, history, resolve, view};
+use crate::{Class, Code, Explain, Folio, content, history, resolve, view};
 
 /// Why bytes were not taken or given.
 #[derive(Debug, thiserror::Error)]
@@ -153,31 +155,34 @@ impl Folio {
             let no_part = Error::NoPart { kind: key.kind, name: key.name, part };
             let content = content.ok_or(no_part)?;
             let archive = archive.filter(|_| Some(content) == main);
-            Ok(Files { content, archive })
+            Ok(Files { id: version.id, content, archive })
         })
         .await
     }
 
     /// The bytes of a version's files as they were given: the archive, the one file, or a zip of the tree.
     pub async fn download(&self, files: &Files) -> Result<Download, Error> {
-        let blobs = self.blobs.as_ref();
-        if let Some(archive) = files.archive {
-            return Ok(Download { name: None, body: Body::File(archive) });
-        }
         let Content { tree, layout } = files.content;
-        match layout {
-            Layout::Directory => {
-                let zip = crate::content::pack_zip(blobs, tree).await?;
-                Ok(Download { name: None, body: Body::Bytes(zip.into()) })
+        match (files.archive, layout) {
+            (Some(archive), _) => self.stored(None, archive).await,
+            (None, Layout::Directory) => {
+                let content = content::zip_stream(self.blobs(), tree).await?;
+                Ok(Download { name: None, digest: None, bytes: None, content })
             }
-            Layout::File => {
-                let listed = crate::content::list_files(blobs, tree).await?;
+            (None, Layout::File) => {
+                let listed = content::list_files(self.blobs.as_ref(), tree).await?;
                 let (path, entry) = listed.into_iter().next().ok_or_else(|| {
                     StoreError::corrupt(format!("tree {tree}, which should hold one file"))
                 })?;
-                Ok(Download { name: Some(path.to_string()), body: Body::File(entry.digest()) })
+                self.stored(Some(path.to_string()), entry.digest()).await
             }
         }
+    }
+
+    async fn stored(&self, name: Option<String>, digest: Digest) -> Result<Download, Error> {
+        let file = content::read_file(self.blobs(), digest).await?;
+        let (bytes, content) = (Some(file.bytes), file.content);
+        Ok(Download { name, digest: Some(digest), bytes, content })
     }
 
     /// The blobs, for doors that stream.
@@ -190,16 +195,12 @@ impl Folio {
 pub struct Download {
     /// The file's own name, if it is one file.
     pub name: Option<String>,
-    /// The bytes, or where they are.
-    pub body: Body,
-}
-
-/// Where the bytes of a download come from.
-pub enum Body {
-    /// A stored file, to be streamed with [`crate::content::read_file`].
-    File(Digest),
-    /// Bytes made for this download.
-    Bytes(bytes::Bytes),
+    /// The digest of the bytes, if they are stored as they are.
+    pub digest: Option<Digest>,
+    /// Their length, if it is known before the end.
+    pub bytes: Option<u64>,
+    /// The bytes, in order.
+    pub content: BoxStream<'static, Result<Bytes, StoreError>>,
 }
 
 fn check(what: &'static str, found: u64, max: u64) -> Result<(), Error> {
