@@ -1,5 +1,7 @@
-//! What the verbs need from outside: a ledger, blobs, a queue, and time with chance. Implementations live in
-//! other crates; each runs the conformance suite of its port. Nothing here knows SQL, files or HTTP.
+//! What the verbs need from outside: a ledger, blobs, a queue, and time with chance.
+//!
+//! Implementations live in other crates; each runs the conformance suite of its port. Nothing here knows SQL,
+//! files or HTTP.
 
 mod blobs;
 mod clock;

@@ -42,10 +42,15 @@ impl Meter {
 
     fn add(&mut self, bytes: usize) -> Result<(), Error> {
         self.bytes += bytes as u64;
-        if self.bytes > self.bytes_max {
+        self.check_claim(self.bytes)
+    }
+
+    /// Refuses early what claims to be too large. A claim that is small enough proves nothing.
+    pub(super) fn check_claim(&self, bytes: u64) -> Result<(), Error> {
+        if bytes > self.bytes_max {
             return Err(Error::ContentTooLarge { max: self.bytes_max });
         }
-        if self.bytes > self.swollen_max {
+        if bytes > self.swollen_max {
             return Err(Error::Swells { max: self.ratio_max });
         }
         Ok(())

@@ -1,8 +1,10 @@
 //! Zip archives. Every local header has to agree with the central directory, no two entries may share bytes,
 //! and the central directory has to end where the file ends.
 
+use std::collections::HashSet;
 use std::io::{Read, Seek, SeekFrom};
 
+use folio_model::TreePath;
 use zip::read::{Config, ZipFileEntry};
 use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
@@ -24,26 +26,23 @@ pub(super) fn read<R: Read + Seek>(
     limits: &Limits,
     visit: &mut Visit<'_, '_>,
 ) -> Result<(), Error> {
-    // Counted before anything is kept in memory for each entry.
-    let entries = ZipIterable::try_new(&mut reader, Config::default()).map_err(failed)?.len();
-    let entries_max = limits.content_files_max.saturating_mul(2).saturating_add(1024);
-    if entries as u64 > entries_max {
-        return Err(Error::TooManyFiles { max: limits.content_files_max });
-    }
+    let checked = check_entries(&mut reader, limits)?;
+    visit
+        .meter
+        .check_claim(checked.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes)))?;
     let mut archive = ZipArchive::new(reader).map_err(failed)?;
-    check_structure(&mut archive, entries)?;
-    let mut checked = Vec::with_capacity(archive.len());
-    for index in 0..archive.len() {
-        checked.push(check_entry(&archive.by_index_data(index).map_err(failed)?)?);
-    }
-    for (index, Checked { path, kind, executable }) in checked.into_iter().enumerate() {
+    check_structure(&mut archive, checked.len())?;
+    for (index, Checked { name, path, kind, executable, bytes }) in checked.into_iter().enumerate()
+    {
         let mut file = archive.by_index(index).map_err(failed)?;
+        if file.name_raw() != name {
+            return Err(Error::Inconsistent { what: "its files have no one order".to_owned() });
+        }
         match (kind, path) {
             (Kind::Directory, path) => visit.directory(path)?,
             (Kind::File, None) => {}
             (Kind::File, Some(path)) => {
-                let claimed = file.size();
-                if visit.file(path, executable, &mut file)? != claimed {
+                if visit.file(path, executable, &mut file)? != bytes {
                     let what = "a file has another length than its header says".to_owned();
                     return Err(Error::Inconsistent { what });
                 }
@@ -54,12 +53,39 @@ pub(super) fn read<R: Read + Seek>(
 }
 
 struct Checked {
-    path: Option<folio_model::TreePath>,
+    name: Vec<u8>,
+    path: Option<TreePath>,
     kind: Kind,
     executable: bool,
+    /// What the header claims.
+    bytes: u64,
 }
 
-/// Checks an entry by its header alone, so that nothing is unpacked of an archive with a bad one.
+/// Checks all entries by their headers alone, so that nothing is unpacked of an archive with a bad one.
+fn check_entries<R: Read + Seek>(reader: R, limits: &Limits) -> Result<Vec<Checked>, Error> {
+    let mut entries = ZipIterable::try_new(reader, Config::default()).map_err(failed)?;
+    // Half of the entries may be directories. Counted before anything is kept in memory for each.
+    let entries_max = limits.content_files_max.saturating_mul(2).saturating_add(1024);
+    if entries.len() as u64 > entries_max {
+        return Err(Error::TooManyFiles { max: limits.content_files_max });
+    }
+    let mut seen = HashSet::new();
+    let mut checked = Vec::with_capacity(entries.len());
+    for entry in entries.files().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        checked.push(check_entry(&entry)?);
+        if !seen.insert(entry.name_raw().to_vec()) {
+            let path = String::from_utf8_lossy(entry.name_raw()).into_owned();
+            return Err(Error::Twice { path });
+        }
+    }
+    let files = checked.iter().filter(|entry| entry.kind == Kind::File).count();
+    if files as u64 > limits.content_files_max {
+        return Err(Error::TooManyFiles { max: limits.content_files_max });
+    }
+    Ok(checked)
+}
+
 fn check_entry(entry: &ZipFileEntry<'_>) -> Result<Checked, Error> {
     let name = entry.name_raw();
     let shown = || String::from_utf8_lossy(name).into_owned();
@@ -87,19 +113,15 @@ fn check_entry(entry: &ZipFileEntry<'_>) -> Result<Checked, Error> {
             return Err(Error::Unsupported { what: format!("compression method {other:?}") });
         }
     }
-    Ok(Checked { path, kind, executable: mode & OWNER_EXECUTES != 0 })
+    let executable = mode & OWNER_EXECUTES != 0;
+    Ok(Checked { name: name.to_vec(), path, kind, executable, bytes: entry.size() })
 }
 
+/// The archive's reader keeps entries by name; both have to have found the same ones.
 fn check_structure<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     entries: usize,
 ) -> Result<(), Error> {
-    if archive.has_duplicate_names() {
-        let mut seen = std::collections::HashSet::new();
-        let twice = archive.file_names_raw().find(|name| !seen.insert(name.to_vec()));
-        let path = twice.map_or("a file".to_owned(), |name| String::from_utf8_lossy(name).into());
-        return Err(Error::Twice { path });
-    }
     if archive.offset() != 0 || archive.len() != entries {
         let what = "other readers would find another list of files in it".to_owned();
         return Err(Error::Inconsistent { what });

@@ -64,7 +64,7 @@ enum Source {
     Version(UsedPackage),
     /// A package of the function's own, to be published with it.
     Implied {
-        unit: Option<Unit>,
+        unit: Option<Box<Unit>>,
         spec: PackageSpec,
         archive: Option<folio_model::Digest>,
         name: Name,
@@ -151,7 +151,7 @@ fn kept_package(
     }
     let package = compose::package_spec(state, spec.package.snapshot)?;
     let archive = unit.draft.as_ref().and_then(|draft| draft.archive);
-    Ok(Source::Implied { unit: Some(unit), spec: package, archive, name: key.name })
+    Ok(Source::Implied { unit: Some(Box::new(unit)), spec: package, archive, name: key.name })
 }
 
 fn same_as_latest_digest(
@@ -195,7 +195,7 @@ fn own_package(
     given.environment =
         given.environment.or_else(|| base.map(|(_, spec)| spec.environment.clone()));
     let spec = compose::implied_package(&job.key.name, base_spec, &given)?;
-    Ok(Source::Implied { unit, spec, archive, name: key.name })
+    Ok(Source::Implied { unit: unit.map(Box::new), spec, archive, name: key.name })
 }
 
 fn archive_of(
@@ -245,9 +245,9 @@ fn publish_code(
         return Ok(PublishedCode { key, id: latest.id, build, view: None });
     }
     let key = folio_model::UnitKey { kind: Kind::Package, name: name.clone(), ..job.key.clone() };
-    check_id(builder.state, &key, unit.as_ref(), id)?;
+    check_id(builder.state, &key, unit.as_deref(), id)?;
     let mut unit = match unit {
-        Some(unit) => unit,
+        Some(unit) => *unit,
         None => create_implied(builder, &key)?,
     };
     let new = NewVersion { id: id.clone(), uses: None, archive, description: String::new() };

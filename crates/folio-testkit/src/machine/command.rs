@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Names, contents and ids are indices into a small universe.
-pub type Index = usize;
+pub(super) type Index = usize;
 
 /// One random command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +140,7 @@ pub enum Expectation {
 }
 
 /// Functions are units 0 to 2, packages 3 to 5; 5 is the name of the package function 0 makes for itself.
-pub const UNITS: usize = 6;
+const UNITS: usize = 6;
 
 /// Up to so many random commands.
 pub fn any_commands(most: usize) -> impl Strategy<Value = Vec<Command>> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::perform::Outcome;
 
 /// Compares the state before and after a step with what the step answered.
-pub fn check_step(before: &Value, after: &Value, outcome: &Outcome, context: &str) {
+pub(super) fn check_step(before: &Value, after: &Value, outcome: &Outcome, context: &str) {
     let entries = |dump: &Value| dump["entries"].as_array().map_or(0, Vec::len);
     let grown = entries(after) - entries(before);
     match outcome {
@@ -41,7 +41,7 @@ fn check_only_appended(before: &Value, after: &Value, context: &str) {
 }
 
 /// Checks what the verbs show.
-pub async fn check_state(folio: &Folio, context: &str) {
+pub(super) async fn check_state(folio: &Folio, context: &str) {
     let app = AppName::default_app();
     for kind in Kind::ALL {
         for unit in folio.list(&app, kind).await.expect("a list") {

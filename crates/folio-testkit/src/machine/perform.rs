@@ -16,9 +16,9 @@ use super::command::{Code, Command, Expectation, Index, PublishCommand};
 use super::{Stop, World};
 
 /// What a command answered: a value, or a code and a message.
-pub type Outcome = Result<Value, (String, String)>;
+pub(super) type Outcome = Result<Value, (String, String)>;
 
-pub async fn perform(world: &mut dyn World, command: &Command) -> Outcome {
+pub(super) async fn perform(world: &mut dyn World, command: &Command) -> Outcome {
     match command {
         Command::Reopen => {
             world.restart(Stop::Clean).await;
@@ -163,7 +163,7 @@ async fn stored(folio: &Folio, content: Index) -> ContentRef {
     ContentRef::Tree { tree, layout: Layout::Directory }
 }
 
-pub fn key(unit: Index) -> UnitKey {
+fn key(unit: Index) -> UnitKey {
     let (kind, name) = [
         (Kind::Function, "f"),
         (Kind::Function, "g"),

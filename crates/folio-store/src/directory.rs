@@ -1,0 +1,38 @@
+//! A data directory as one thing: its ledger and its blobs, opened and closed together.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folio_core::ports::{Clock, StoreError};
+
+use crate::{Db, Options, PackOptions, PackStore, SqliteLedger};
+
+/// An open data directory.
+pub struct DataDirectory {
+    /// The database under the ledger and the index of the blobs.
+    pub db: Db,
+    /// The ledger.
+    pub ledger: Arc<SqliteLedger>,
+    /// The blobs.
+    pub blobs: Arc<PackStore>,
+}
+
+impl DataDirectory {
+    /// Opens a directory for this process alone, making or migrating what is not there yet.
+    pub async fn open(
+        directory: &Path,
+        clock: Arc<dyn Clock>,
+        grace: Duration,
+    ) -> Result<Self, StoreError> {
+        let db = Db::open(directory, Options::default())?;
+        let blobs = PackStore::in_directory(db.clone(), clock, PackOptions { grace }).await?;
+        let ledger = SqliteLedger::new(db.clone())?;
+        Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs) })
+    }
+
+    /// Finishes what was begun and lets the directory go.
+    pub async fn close(self) -> Result<(), StoreError> {
+        self.db.close().await
+    }
+}
