@@ -39,6 +39,29 @@ pub enum Item<'a> {
 /// Takes what an archive holds, one after the other.
 pub type Sink<'s> = dyn FnMut(Item<'_>) -> Result<(), Error> + 's;
 
+/// Bytes at the start of a file that decide whether it is an archive.
+pub const START_BYTES: u64 = 512;
+
+/// Whether a file that starts like this is an archive that [`read`] knows, whatever its name is.
+pub fn is_archive(start: &[u8]) -> bool {
+    format(start).is_some()
+}
+
+enum Format {
+    Zip,
+    Gzip,
+    Tar,
+}
+
+fn format(start: &[u8]) -> Option<Format> {
+    match start {
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Format::Zip),
+        [0x1f, 0x8b, ..] => Some(Format::Gzip),
+        start if tar::is_header(start) => Some(Format::Tar),
+        _ => None,
+    }
+}
+
 /// Reads an archive to its end. Only if this succeeds may what the sink was given be used.
 ///
 /// An io error that carries an [`Error`] comes back as that.
@@ -52,15 +75,15 @@ pub fn read<R: Read + Seek>(
         return Err(Error::ArchiveTooLarge { max: limits.archive_bytes_max });
     }
     reader.rewind()?;
-    let mut start = Vec::with_capacity(512);
-    reader.by_ref().take(512).read_to_end(&mut start)?;
+    let mut start = Vec::new();
+    reader.by_ref().take(START_BYTES).read_to_end(&mut start)?;
     reader.rewind()?;
     let mut visit = Visit { names: Names::new(limits), meter: Meter::new(bytes, limits), sink };
-    match &start[..] {
-        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => zip::read(reader, limits, &mut visit)?,
-        [0x1f, 0x8b, ..] => tar::read_gzip(reader, limits, &mut visit)?,
-        start if tar::is_header(start) => tar::read(reader, &mut visit)?,
-        _ => return Err(Error::Unknown),
+    match format(&start) {
+        Some(Format::Zip) => zip::read(reader, limits, &mut visit)?,
+        Some(Format::Gzip) => tar::read_gzip(reader, limits, &mut visit)?,
+        Some(Format::Tar) => tar::read(reader, &mut visit)?,
+        None => return Err(Error::Unknown),
     }
     if visit.names.has_files() { Ok(()) } else { Err(Error::Empty) }
 }

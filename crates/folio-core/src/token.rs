@@ -26,7 +26,8 @@ impl Token {
         format!("{PREFIX}{}_{}", self.id, self.secret)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads what [`Token::reveal`] wrote, or nothing if it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let hex = |text: &str, digits| {
             text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit())

@@ -1,5 +1,10 @@
-//! Development only: what tests of several crates share. A clock a test owns, the state machine every store
-//! must follow, conformance suites for the ports, and the runner of transcripts.
+//! What tests share: conformance suites for the ports, ways to look at a whole state, the state machine every
+//! store must follow, a clock a test owns, and the runner of transcripts. Development only.
 
 pub mod clock;
+pub mod conformance;
+mod dump;
 pub mod machine;
+pub mod sample;
+
+pub use dump::dump;

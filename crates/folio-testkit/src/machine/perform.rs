@@ -1,19 +1,16 @@
 //! Runs one command on a world and turns its outcome into something two worlds can be compared by.
 
-use bytes::Bytes;
-use folio_core::ports::Node;
 use folio_core::request::{
     AliasTarget, Caller, Cascade, ContentRef, Expect, Fields, IfSame, Onto, Publish, Repeat, Start, Which,
 };
 use folio_core::{Explain, Folio};
-use folio_model::{
-    AppName, Digest, Kind, Layout, Name, NodeKind, Number, Qualifier, Tree, TreeEntry, UnitKey, VersionId,
-};
+use folio_model::{AppName, Digest, Kind, Name, Number, Qualifier, UnitKey, VersionId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::command::{Code, Command, Expectation, Index, PublishCommand};
 use super::{Stop, World};
+use crate::sample;
 
 /// What a command answered: a value, or a code and a message.
 pub(super) type Outcome = Result<Value, (String, String)>;
@@ -144,23 +141,8 @@ async fn fields(folio: &Folio, code: Option<Code>) -> Fields {
 
 /// Stores one of the five contents. All share a file, so that deleting one must not harm another.
 async fn stored(folio: &Folio, content: Index) -> ContentRef {
-    let raw = |text: String| {
-        let bytes = Bytes::from(text);
-        Node { kind: NodeKind::Raw, digest: Digest::of(&bytes), bytes }
-    };
-    let nodes = [raw("shared".to_owned()), raw(format!("content {content}"))];
-    let names = ["shared.js", "main.js"];
-    let entries = nodes.iter().zip(names).map(|(node, name)| TreeEntry::File {
-        name: name.parse().expect("well formed"),
-        digest: node.digest,
-        bytes: node.bytes.len() as u64,
-        executable: false,
-    });
-    let bytes = Bytes::from(Tree::new(entries.collect()).expect("well formed").encode());
-    let tree = Digest::of(&bytes);
-    let nodes = nodes.into_iter().chain([Node { kind: NodeKind::Tree, digest: tree, bytes }]);
-    folio.upload(nodes.collect()).await.expect("well-formed nodes are stored");
-    ContentRef::Tree { tree, layout: Layout::Directory }
+    let main = format!("content {content}");
+    sample::directory(folio, &[("shared.js", "shared"), ("main.js", &main)]).await
 }
 
 fn key(unit: Index) -> UnitKey {

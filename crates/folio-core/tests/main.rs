@@ -1,0 +1,8 @@
+//! The rules, told as facts, on the memory stores.
+
+mod aliases;
+mod deletes;
+mod history;
+mod publishing;
+mod references;
+mod world;

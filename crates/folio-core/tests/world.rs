@@ -1,0 +1,110 @@
+//! A platform in memory and short ways to talk to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use folio_core::ports::Page;
+use folio_core::request::{AliasTarget, Caller, Expect, Fields, IfSame, Publish, Start};
+use folio_core::view::{Done, Published, VersionView};
+use folio_core::{Explain, Folio, Settings, publish};
+use folio_model::{AppName, FULL_WEIGHT, Kind, UnitKey, VersionId};
+use folio_store::{MemoryIndex, MemoryLedger, PackOptions, PackStore};
+use folio_testkit::clock::TestClock;
+use folio_testkit::sample;
+
+pub struct World {
+    pub folio: Folio,
+    pub clock: Arc<TestClock>,
+    pub caller: Caller,
+}
+
+pub async fn world() -> World {
+    let clock = Arc::new(TestClock::new(1));
+    let index = MemoryIndex::default();
+    let options = PackOptions { grace: Duration::ZERO };
+    let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
+    let settings = Settings { grace: Duration::ZERO, ..Settings::default() };
+    let folio = Folio::new(
+        Arc::new(MemoryLedger::new(index)),
+        Arc::new(blobs),
+        Arc::clone(&clock) as Arc<_>,
+        settings,
+    );
+    let token = folio.draw_token();
+    folio.admit(&"admin".parse().unwrap(), &token).await.unwrap();
+    World { folio, clock, caller: Caller::new("ada".parse().unwrap()) }
+}
+
+pub fn app() -> AppName {
+    AppName::default_app()
+}
+
+pub fn function(name: &str) -> UnitKey {
+    UnitKey { app: app(), kind: Kind::Function, name: name.parse().unwrap() }
+}
+
+pub fn package(name: &str) -> UnitKey {
+    UnitKey { app: app(), kind: Kind::Package, name: name.parse().unwrap() }
+}
+
+pub fn id(text: &str) -> VersionId {
+    text.parse().unwrap()
+}
+
+pub fn request(fields: Fields) -> Publish {
+    Publish {
+        fields,
+        start: Start::Fresh,
+        id: None,
+        package_version: None,
+        description: String::new(),
+        if_same: IfSame::Publish,
+        tag: None,
+        expect: None,
+    }
+}
+
+impl World {
+    pub async fn code(&self, text: &str) -> Fields {
+        let deployment = Some(sample::file(&self.folio, "main.js", text).await);
+        let environment = Some("nodejs".parse().unwrap());
+        Fields { environment, deployment, ..Fields::default() }
+    }
+
+    pub async fn publish(
+        &self,
+        key: &UnitKey,
+        request: Publish,
+    ) -> Result<Done<Published>, publish::Error> {
+        self.folio.publish(&self.caller, key, request).await
+    }
+
+    /// Publishes code under an id and returns the version.
+    pub async fn version(&self, key: &UnitKey, text: &str, at: &str) -> VersionView {
+        let request = Publish { id: Some(id(at)), ..request(self.code(text).await) };
+        self.publish(key, request).await.unwrap().result.version
+    }
+
+    pub async fn point(&self, function_name: &str, alias: &str, at: &str) {
+        let target = AliasTarget { version: at.parse().unwrap(), weight: FULL_WEIGHT };
+        let key = function(function_name);
+        let exists = self.folio.aliases(&key).await.unwrap();
+        let exists = exists.iter().any(|found| found.name.as_str() == alias);
+        let expect = if exists { Expect::Present } else { Expect::Absent };
+        let pointer = (&key, &id(alias));
+        self.folio.point(&self.caller, pointer, vec![target], expect).await.unwrap();
+    }
+
+    pub async fn ids(&self, key: &UnitKey) -> Vec<String> {
+        let versions = self.folio.versions(key, Page::ALL).await.unwrap();
+        versions.iter().map(|version| version.id.to_string()).collect()
+    }
+}
+
+/// The code and message of a failure.
+pub fn refused<T, E: Explain>(result: Result<T, E>) -> (&'static str, String) {
+    match result {
+        Ok(_) => panic!("this should have been refused"),
+        Err(error) => (error.code().0, error.to_string()),
+    }
+}
