@@ -202,3 +202,6 @@ impl Blobs for PackStore {
         self.verify_all().await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use folio_core::ports::StoreError;
-use folio_model::Timestamp;
+use folio_model::{Digest, Timestamp};
 use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -58,8 +58,10 @@ impl Objects {
     }
 
     /// Takes a name for an object that does not exist yet.
-    pub(crate) fn reserve(&self, chance: [u8; 32]) -> Reserved {
-        let id = hex::encode(&chance[..16]);
+    pub(crate) fn reserve(&self, chance: [u8; 32], bytes: &[u8]) -> Reserved {
+        // The content takes part, so that names differ even where chance is repeated.
+        let id = Digest::of(&[chance, *Digest::of(bytes).as_bytes()].concat()).hex();
+        let id = &id[..32];
         let name = format!("{PREFIX}/{}/{id}", &id[..2]);
         self.writing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         Reserved { name, writing: Arc::clone(&self.writing) }
@@ -70,10 +72,13 @@ impl Objects {
         Arc::clone(&self.writing)
     }
 
-    /// Writes a new object; durable when this returns.
-    pub(crate) async fn write(&self, name: &str, bytes: Bytes) -> Result<(), StoreError> {
-        let written = self.store.put_opts(&path(name), bytes.into(), PutMode::Create.into()).await;
-        written.map(|_| ()).map_err(|error| failed("write a pack", error))
+    /// Writes a new object; durable when this returns true. False if the name is taken.
+    pub(crate) async fn write(&self, name: &str, bytes: Bytes) -> Result<bool, StoreError> {
+        match self.store.put_opts(&path(name), bytes.into(), PutMode::Create.into()).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(failed("write a pack", error)),
+        }
     }
 
     /// Reads a whole object, if it is there.

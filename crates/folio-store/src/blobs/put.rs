@@ -17,6 +17,9 @@ use super::{PackStore, blocking};
 /// How often a batch is tried again because a sweep removed what it relied on.
 const ROUNDS_MAX: usize = 8;
 
+/// How many names are tried for a pack. Chance is repeated only in tests that restart it.
+const NAMES_MAX: usize = 64;
+
 /// A directory larger than this cannot be made of the bytes of a stored file.
 const ADOPTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -135,14 +138,17 @@ impl PackStore {
         let raw_bytes = nodes.iter().map(|node| node.bytes.len() as u64).sum();
         let packed = blocking(move || pack::pack(&nodes)).await?;
         crash::point("blob.packed");
-        let reserved = self.objects.reserve(self.clock.chance());
-        let name = reserved.name().to_owned();
-        let bytes = packed.bytes.len() as u64;
-        self.objects.write(&name, packed.bytes).await?;
-        crash::point("blob.written");
-        let pack = Pack { name, bytes, raw_bytes };
-        let listed = packed.listed.into_iter().map(|entry| (entry.digest, entry)).collect();
-        Ok(Some(Written { _reserved: reserved, pack, listed }))
+        for _ in 0..NAMES_MAX {
+            let reserved = self.objects.reserve(self.clock.chance(), &packed.bytes);
+            let name = reserved.name().to_owned();
+            if self.objects.write(&name, packed.bytes.clone()).await? {
+                crash::point("blob.written");
+                let pack = Pack { name, bytes: packed.bytes.len() as u64, raw_bytes };
+                let listed = packed.listed.into_iter().map(|entry| (entry.digest, entry)).collect();
+                return Ok(Some(Written { _reserved: reserved, pack, listed }));
+            }
+        }
+        Err(StoreError::failed("name a pack", "every name that was tried is taken"))
     }
 }
 

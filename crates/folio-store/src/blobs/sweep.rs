@@ -95,7 +95,9 @@ impl PackStore {
     async fn snapshot(&self) -> Result<Snapshot, StoreError> {
         let read = look(&*self.index, |table| {
             let mut rows = HashMap::new();
-            table.each(&mut |digest, row| drop(rows.insert(digest, row)))?;
+            table.each(&mut |digest, row| {
+                rows.insert(digest, row);
+            })?;
             Ok(Snapshot { rows, packs: table.packs()? })
         });
         read.await
