@@ -34,9 +34,13 @@ pub(super) fn check_step(before: &Value, after: &Value, outcome: &Outcome, conte
 
 /// Nothing that was written is ever written again: entries and old app versions stay as they were.
 fn check_only_appended(before: &Value, after: &Value, context: &str) {
-    for list in ["entries", "appVersions"] {
-        let (Some(old), Some(new)) = (before[list].as_array(), after[list].as_array()) else { continue };
-        assert_eq!(old[..], new[..old.len()], "history was rewritten in {list}: {context}");
+    let app_version = |found: &Value| (found["version"].clone(), found["placements"].clone());
+    let list = |dump: &Value, name: &str| dump[name].as_array().cloned().unwrap_or_default();
+    let (old, new) = (list(before, "entries"), list(after, "entries"));
+    assert_eq!(old[..], new[..old.len()], "an entry was rewritten: {context}");
+    let (old, new) = (list(before, "appVersions"), list(after, "appVersions"));
+    for (old, new) in old.iter().zip(&new) {
+        assert_eq!(app_version(old), app_version(new), "an app version was rewritten: {context}");
     }
 }
 

@@ -1,0 +1,118 @@
+//! Facts about aliases and tags.
+
+use folio_core::ports::Ledger;
+use folio_model::{Edit, Kind, Members, Place, Pointer, Share, Weights};
+
+use super::world::{Named, World, number, version_id};
+
+async fn with_versions(world: &World<'_>, versions: usize) -> Named {
+    let unit = world.create(Kind::Function, "hello").await;
+    for index in 1..=versions {
+        world.publish(&unit, &format!("v{index}")).await;
+    }
+    unit
+}
+
+fn tag(world: &World<'_>) -> Pointer {
+    Pointer::Tag { app: world.app.clone(), name: version_id("group") }
+}
+
+fn members(versions: &[(&Named, u64)]) -> Option<Place> {
+    let members: Members = versions.iter().map(|(unit, n)| (unit.uid, number(*n))).collect();
+    Some(Place::Members(members))
+}
+
+/// A move states where it leaves from; the wrong place refuses it.
+pub async fn pointers_move_only_from_where_they_are(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let unit = with_versions(&world, 2).await;
+    world.refuses(vec![unit.point("stable", Some(1), Some(2))]).await;
+    let made = world.must(vec![unit.point("stable", None, Some(1))]).await;
+    let uid = unit.uid;
+    let alias = || world.look(move |state| state.alias(uid, &version_id("stable")));
+    let found = alias().await.expect("it was made");
+    assert_eq!((found.weights.sole(), found.revision), (Some(number(1)), made.seq));
+    assert_eq!(world.unit(&unit).await.revision, made.seq);
+    world.refuses(vec![unit.point("stable", None, Some(2))]).await;
+    world.refuses(vec![unit.point("stable", Some(2), None)]).await;
+
+    let split = [Share { number: number(1), weight: 9_000 }, Share { number: number(2), weight: 1_000 }];
+    let split = Place::Versions(Weights::new(split.to_vec()).expect("it sums up"));
+    let only = Place::Versions(Weights::only(number(1)));
+    let pointer = unit.alias("stable");
+    let to_split = Edit::Move { pointer, from: Some(only), to: Some(split.clone()) };
+    let moved = world.must(vec![to_split]).await;
+    let found = alias().await.expect("it is there");
+    assert_eq!((Place::Versions(found.weights), found.revision), (split.clone(), moved.seq));
+    let pointer = unit.alias("stable");
+    world.must(vec![Edit::Move { pointer, from: Some(split), to: None }]).await;
+    assert_eq!(alias().await, None);
+}
+
+/// A pointer needs living units, surviving versions, and a place of its own kind.
+pub async fn pointers_point_at_surviving_versions_only(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let unit = with_versions(&world, 1).await;
+    let version = world.publish(&unit, "gone").await;
+    world.delete(&unit, &version).await;
+    world.refuses(vec![unit.point("stable", None, Some(2))]).await;
+    world.refuses(vec![unit.point("stable", None, Some(3))]).await;
+    let nobody = world.named(Kind::Function, "nobody");
+    world.refuses(vec![nobody.point("stable", None, Some(1))]).await;
+    let put = |pointer, to| Edit::Move { pointer, from: None, to };
+    world.refuses(vec![put(tag(&world), members(&[(&unit, 1), (&nobody, 1)]))]).await;
+    let weights = Some(Place::Versions(Weights::only(number(1))));
+    world.refuses(vec![put(tag(&world), weights)]).await;
+    world.refuses(vec![put(unit.alias("stable"), members(&[(&unit, 1)]))]).await;
+    world.must(vec![put(tag(&world), members(&[]))]).await;
+}
+
+/// Aliases and tags are found by name, in order, and from the version they point at.
+pub async fn a_version_knows_what_points_at_it(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let unit = with_versions(&world, 2).await;
+    let to = members(&[(&unit, 2)]);
+    let made = world
+        .must(vec![
+            unit.point("b", None, Some(2)),
+            unit.point("a", None, Some(2)),
+            unit.point("c", None, Some(1)),
+            Edit::Move { pointer: tag(&world), from: None, to: to.clone() },
+        ])
+        .await;
+    let (key, uid, app) = (unit.at(2), unit.uid, world.app.clone());
+    let pointers = || world.look(move |state| state.pointers_to(key));
+    assert_eq!(pointers().await, [unit.alias("a"), unit.alias("b"), tag(&world)]);
+    let aliases = world.look(move |state| state.aliases(uid)).await;
+    let names: Vec<_> = aliases.iter().map(|alias| alias.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    let tags = world.look(move |state| state.tags(&app)).await;
+    assert_eq!((tags.len(), tags[0].revision), (1, made.seq));
+    let app = world.app.clone();
+    let group = world.look(move |state| state.tag(&app, &version_id("group"))).await;
+    assert_eq!(group.as_ref(), tags.first());
+
+    world.must(vec![unit.point("b", Some(2), Some(1))]).await;
+    world.must(vec![Edit::Move { pointer: tag(&world), from: to, to: members(&[(&unit, 1)]) }]).await;
+    assert_eq!(pointers().await, [unit.alias("a")]);
+    let key = unit.at(1);
+    let others = world.look(move |state| state.pointers_to(key)).await;
+    assert_eq!(others, [unit.alias("b"), unit.alias("c"), tag(&world)]);
+}
+
+/// The history of a pointer is the entries that moved it, also once it is gone.
+pub async fn moves_are_remembered_after_a_pointer_is_gone(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let unit = with_versions(&world, 2).await;
+    let made = world.must(vec![unit.point("stable", None, Some(1))]).await;
+    world.must(vec![unit.point("other", None, Some(1))]).await;
+    let twice =
+        world.must(vec![unit.point("stable", Some(1), Some(2)), unit.point("stable", Some(2), Some(1))]);
+    let twice = twice.await;
+    let removed = world.must(vec![unit.point("stable", Some(1), None)]).await;
+    let pointer = unit.alias("stable");
+    let moves = world.look(move |state| state.moves(&pointer)).await;
+    assert_eq!(moves, [made, twice, removed]);
+    let unknown = unit.alias("unknown");
+    assert_eq!(world.look(move |state| state.moves(&unknown)).await, []);
+}

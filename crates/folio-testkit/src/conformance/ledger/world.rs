@@ -1,0 +1,253 @@
+//! One app of a ledger under test, with short ways to say what happens in it.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use folio_core::ports::{Ledger, State, StoreError};
+use folio_model::{
+    Actor, AppName, Change, Content, Digest, Draft, Edit, Entry, FunctionSpec, Kind, Layout, Number,
+    Origin, PackagePin, PackageSpec, Place, Pointer, Snapshot, Timestamp, Unit, UnitKey, UnitUid,
+    Version, VersionId, VersionKey, Weights,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::dump;
+
+/// One app and the ledger it lives in.
+pub struct World<'a> {
+    /// The ledger.
+    pub ledger: &'a dyn Ledger,
+    /// The app.
+    pub app: AppName,
+    seconds: AtomicI64,
+}
+
+/// A unit of the world.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// Its identity.
+    pub uid: UnitUid,
+    /// Its name.
+    pub key: UnitKey,
+}
+
+impl<'a> World<'a> {
+    /// Makes a new app.
+    pub async fn new(ledger: &'a dyn Ledger) -> Self {
+        let app: AppName = format!("a{}", Uuid::new_v4().simple()).parse().expect("a host label");
+        let world = Self { ledger, app: app.clone(), seconds: AtomicI64::new(1_700_000_000) };
+        world.must(vec![Edit::CreateApp { app }]).await;
+        world
+    }
+
+    /// A moment, one second after the last.
+    pub fn now(&self) -> Timestamp {
+        let seconds = self.seconds.fetch_add(1, Ordering::SeqCst);
+        Timestamp::from_second(seconds).expect("within range")
+    }
+
+    /// A change of nothing but edits.
+    pub fn change(&self, edits: Vec<Edit>) -> Change {
+        Change {
+            app: self.app.clone(),
+            at: self.now(),
+            by: actor(),
+            message: "change".to_owned(),
+            reason: None,
+            edits,
+            snapshots: Vec::new(),
+            requires: Vec::new(),
+            frees: Vec::new(),
+            app_version: None,
+            placements: Vec::new(),
+            git: None,
+            undoes: None,
+            answer: None,
+        }
+    }
+
+    /// Appends a change.
+    pub async fn append(&self, change: Change) -> Result<Entry, StoreError> {
+        let plan = Box::new(move |_: &dyn State| Ok(Some(change.clone())));
+        Ok(self.ledger.append(plan).await?.expect("the plan returned a change"))
+    }
+
+    /// Appends edits that must fit.
+    pub async fn must(&self, edits: Vec<Edit>) -> Entry {
+        self.append(self.change(edits)).await.expect("the edits fit")
+    }
+
+    /// Appends edits that must not fit, and checks that nothing happened.
+    pub async fn refuses(&self, edits: Vec<Edit>) {
+        self.refuses_change(self.change(edits)).await;
+    }
+
+    /// Appends a change that must not fit, and checks that nothing happened.
+    pub async fn refuses_change(&self, change: Change) {
+        let before = self.dump().await;
+        let edits = change.edits.clone();
+        match self.append(change).await {
+            Err(StoreError::Conflict { .. }) => {}
+            other => panic!("{edits:?} gave {other:?}"),
+        }
+        assert_eq!(self.dump().await, before, "{edits:?} left something behind");
+    }
+
+    /// Reads the state.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn State) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        self.try_look(look).await.expect("the state reads")
+    }
+
+    /// Reads the state, which may fail.
+    pub async fn try_look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn State) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let found = Arc::new(Mutex::new(None));
+        let place = Arc::clone(&found);
+        let look = move |state: &dyn State| {
+            let value = look(state)?;
+            *place.lock().expect("nothing panics here") = Some(value);
+            Ok(())
+        };
+        self.ledger.view(Box::new(look)).await?;
+        Ok(found.lock().expect("nothing panics here").take().expect("the view ran"))
+    }
+
+    /// The whole state of the app.
+    pub async fn dump(&self) -> Value {
+        let app = self.app.clone();
+        self.look(move |state| dump(state, &app)).await
+    }
+
+    /// Names a unit without making it.
+    pub fn named(&self, kind: Kind, name: &str) -> Named {
+        let key = UnitKey { app: self.app.clone(), kind, name: name.parse().expect("a name") };
+        Named { uid: UnitUid(Uuid::new_v4()), key }
+    }
+
+    /// Makes a unit.
+    pub async fn create(&self, kind: Kind, name: &str) -> Named {
+        let unit = self.named(kind, name);
+        self.must(vec![unit.create()]).await;
+        unit
+    }
+
+    /// Reads a living unit.
+    pub async fn unit(&self, unit: &Named) -> Unit {
+        let uid = unit.uid;
+        self.look(move |state| state.unit_by_uid(uid)).await.expect("the unit lives")
+    }
+
+    /// Publishes the next version of a unit.
+    pub async fn publish(&self, unit: &Named, id: &str) -> Version {
+        let snapshot = package(id);
+        let next = self.unit(unit).await.next_number;
+        let version = self.version(next, id, &snapshot);
+        let edits = vec![Edit::Publish { uid: unit.uid, version: version.clone() }];
+        let change = Change { snapshots: vec![snapshot], ..self.change(edits) };
+        self.append(change).await.expect("the version is next");
+        version
+    }
+
+    /// A version without package and archive.
+    pub fn version(&self, number: Number, id: &str, snapshot: &Snapshot) -> Version {
+        Version {
+            number,
+            id: version_id(id),
+            snapshot: snapshot.digest(),
+            uses: None,
+            archive: None,
+            created_at: self.now(),
+            created_by: actor(),
+            description: String::new(),
+        }
+    }
+
+    /// Deletes a version.
+    pub async fn delete(&self, unit: &Named, version: &Version) -> Entry {
+        self.must(vec![unit.delete(version)]).await
+    }
+}
+
+impl Named {
+    /// The edit that makes it.
+    pub fn create(&self) -> Edit {
+        Edit::CreateUnit { uid: self.uid, key: self.key.clone(), origin: Origin::User }
+    }
+
+    /// The edit that removes it.
+    pub fn remove(&self) -> Edit {
+        Edit::DeleteUnit { uid: self.uid, key: self.key.clone() }
+    }
+
+    /// The edit that deletes one of its versions.
+    pub fn delete(&self, version: &Version) -> Edit {
+        Edit::DeleteVersion { uid: self.uid, version: version.clone() }
+    }
+
+    /// The edit that restores one of its versions.
+    pub fn restore(&self, version: &Version) -> Edit {
+        Edit::RestoreVersion { uid: self.uid, version: version.clone() }
+    }
+
+    /// The edit that moves one of its aliases, from and to all of one version.
+    pub fn point(&self, name: &str, from: Option<u64>, to: Option<u64>) -> Edit {
+        let place = |number| Place::Versions(Weights::only(self::number(number)));
+        let pointer = self.alias(name);
+        Edit::Move { pointer, from: from.map(place), to: to.map(place) }
+    }
+
+    /// One of its aliases.
+    pub fn alias(&self, name: &str) -> Pointer {
+        Pointer::Alias { unit: self.uid, name: version_id(name) }
+    }
+
+    /// One of its versions.
+    pub fn at(&self, number: u64) -> VersionKey {
+        VersionKey { unit: self.uid, number: self::number(number) }
+    }
+}
+
+/// Who does everything here.
+pub fn actor() -> Actor {
+    "tester".parse().expect("an actor")
+}
+
+/// A version's number.
+pub fn number(number: u64) -> Number {
+    Number::new(number).expect("a number")
+}
+
+/// A version's id.
+pub fn version_id(id: &str) -> VersionId {
+    id.parse().expect("an id")
+}
+
+/// The snapshot of a package whose tree is named after a text.
+pub fn package(text: &str) -> Snapshot {
+    Snapshot::Package(PackageSpec {
+        environment: "python".parse().expect("a name"),
+        source: None,
+        deployment: Some(Content { tree: Digest::of(text.as_bytes()), layout: Layout::Directory }),
+        build_command: None,
+    })
+}
+
+/// The snapshot of a function that froze a package.
+pub fn function(package: &Snapshot) -> Snapshot {
+    Snapshot::Function(FunctionSpec {
+        environment: "python".parse().expect("a name"),
+        package: PackagePin { name: "code".parse().expect("a name"), snapshot: package.digest() },
+        entrypoint: None,
+    })
+}
+
+/// A draft of nothing but a snapshot.
+pub fn draft(snapshot: &Snapshot) -> Draft {
+    Draft { snapshot: snapshot.digest(), uses: None, archive: None }
+}

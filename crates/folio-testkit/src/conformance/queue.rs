@@ -1,0 +1,139 @@
+//! What every queue must do. Each fact uses a topic of its own, so they may share one queue.
+
+use std::time::Duration;
+
+use folio_core::ports::{Lease, Queue, Task};
+use folio_model::Timestamp;
+use futures::future::join_all;
+use serde_json::json;
+use uuid::Uuid;
+
+/// Runs every fact.
+pub async fn all(queue: &dyn Queue) {
+    a_task_is_leased_once_and_done(queue).await;
+    a_name_waits_once(queue).await;
+    nothing_is_leased_before_it_is_due(queue).await;
+    the_longest_due_comes_first(queue).await;
+    topics_do_not_mix(queue).await;
+    a_lease_that_ends_passes_the_task_on(queue).await;
+    a_task_can_be_given_back(queue).await;
+    every_task_goes_to_exactly_one_of_many_workers(queue).await;
+}
+
+const LEASE: Duration = Duration::from_secs(30);
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("within range")
+}
+
+fn topic() -> String {
+    Uuid::new_v4().to_string()
+}
+
+fn task(topic: &str, name: &str, due: i64) -> Task {
+    let (name, topic) = (format!("{topic}/{name}"), topic.to_owned());
+    Task { name, topic, body: json!({"n": due}), due: at(due) }
+}
+
+async fn push(queue: &dyn Queue, task: Task) -> bool {
+    queue.push(task).await.expect("pushing works")
+}
+
+async fn lease(queue: &dyn Queue, topic: &str, now: i64) -> Option<Lease> {
+    queue.lease(topic, at(now), LEASE).await.expect("leasing works")
+}
+
+async fn done(queue: &dyn Queue, lease: &Lease) -> bool {
+    queue.done(lease.token).await.expect("finishing works")
+}
+
+/// A leased task is nobody else's, and gone when it is done.
+pub async fn a_task_is_leased_once_and_done(queue: &dyn Queue) {
+    let topic = topic();
+    let task = task(&topic, "one", 10);
+    assert!(push(queue, task.clone()).await);
+    let held = lease(queue, &topic, 10).await.expect("it is due");
+    assert_eq!((&held.task, held.attempt), (&task, 1));
+    assert_eq!(lease(queue, &topic, 10).await, None);
+    assert!(done(queue, &held).await);
+    assert!(!done(queue, &held).await);
+    assert_eq!(lease(queue, &topic, 1_000).await, None);
+}
+
+/// A name that waits or is leased cannot be pushed; one that is done can.
+pub async fn a_name_waits_once(queue: &dyn Queue) {
+    let topic = topic();
+    assert!(push(queue, task(&topic, "one", 10)).await);
+    assert!(!push(queue, task(&topic, "one", 5)).await);
+    let held = lease(queue, &topic, 10).await.expect("it is due");
+    assert_eq!(held.task.due, at(10));
+    assert!(!push(queue, task(&topic, "one", 5)).await);
+    assert!(done(queue, &held).await);
+    assert!(push(queue, task(&topic, "one", 5)).await);
+}
+
+/// A task waits for its moment.
+pub async fn nothing_is_leased_before_it_is_due(queue: &dyn Queue) {
+    let topic = topic();
+    push(queue, task(&topic, "one", 10)).await;
+    assert_eq!(lease(queue, &topic, 9).await, None);
+    assert!(lease(queue, &topic, 10).await.is_some());
+}
+
+/// Tasks are leased in the order they are due, then in the order they came.
+pub async fn the_longest_due_comes_first(queue: &dyn Queue) {
+    let topic = topic();
+    for (name, due) in [("late", 30), ("z", 20), ("a", 20), ("early", 10)] {
+        push(queue, task(&topic, name, due)).await;
+    }
+    let mut names = Vec::new();
+    while let Some(held) = lease(queue, &topic, 40).await {
+        names.push(held.task.name.rsplit('/').next().unwrap_or_default().to_owned());
+    }
+    assert_eq!(names, ["early", "z", "a", "late"]);
+}
+
+/// Workers see their own topic only.
+pub async fn topics_do_not_mix(queue: &dyn Queue) {
+    let (mine, other) = (topic(), topic());
+    push(queue, task(&mine, "one", 10)).await;
+    assert_eq!(lease(queue, &other, 10).await, None);
+    assert!(lease(queue, &mine, 10).await.is_some());
+}
+
+/// When a lease ends, the next worker gets the task, and the first one's word no longer counts.
+pub async fn a_lease_that_ends_passes_the_task_on(queue: &dyn Queue) {
+    let topic = topic();
+    push(queue, task(&topic, "one", 10)).await;
+    let first = lease(queue, &topic, 10).await.expect("it is due");
+    assert_eq!(lease(queue, &topic, 39).await, None);
+    let second = lease(queue, &topic, 40).await.expect("the lease ended");
+    assert_eq!((second.attempt, &second.task), (2, &first.task));
+    assert!(!done(queue, &first).await);
+    assert!(!queue.retry(first.token, at(50)).await.expect("giving back works"));
+    assert!(done(queue, &second).await);
+}
+
+/// A task given back is leased again from its new moment on.
+pub async fn a_task_can_be_given_back(queue: &dyn Queue) {
+    let topic = topic();
+    push(queue, task(&topic, "one", 10)).await;
+    let first = lease(queue, &topic, 10).await.expect("it is due");
+    assert!(queue.retry(first.token, at(15)).await.expect("giving back works"));
+    assert!(!done(queue, &first).await);
+    assert_eq!(lease(queue, &topic, 14).await, None);
+    let second = lease(queue, &topic, 15).await.expect("it is due again");
+    assert_eq!((second.attempt, second.task.due), (2, at(15)));
+}
+
+/// However many workers ask at once, each task goes to one.
+pub async fn every_task_goes_to_exactly_one_of_many_workers(queue: &dyn Queue) {
+    let topic = topic();
+    let pushes = (0..32).map(|n| push(queue, task(&topic, &n.to_string(), 10)));
+    assert_eq!(join_all(pushes).await, [true; 32]);
+    let leases = join_all((0..64).map(|_| lease(queue, &topic, 10))).await;
+    let mut names: Vec<_> = leases.into_iter().flatten().map(|held| held.task.name).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 32);
+}
