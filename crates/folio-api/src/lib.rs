@@ -1,1 +1,23 @@
-//! placeholder
+//! The control API of folio over HTTP, `/folio/v1`. Decodes a request, calls one verb of `folio-core`, encodes
+//! its answer; decides nothing itself.
+//!
+//! Start at [`router`] for what is served and at `table.rs` for the list of operations, from which both the
+//! router and the OpenAPI [`document`] are made.
+
+mod decode;
+mod encode;
+mod failure;
+mod frames;
+mod handle;
+mod openapi;
+mod operation;
+mod refusal;
+mod router;
+mod serve;
+mod table;
+mod wire;
+
+pub use frames::MEDIA_TYPE as NODES_MEDIA_TYPE;
+pub use openapi::document;
+pub use router::router;
+pub use serve::serve;

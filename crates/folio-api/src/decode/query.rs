@@ -1,0 +1,97 @@
+//! What may follow the `?`. Parameters nobody knows are refused, so that a misspelt one is noticed.
+
+use std::num::NonZeroU64;
+
+use folio_core::Folio;
+use folio_core::upload::Part;
+use folio_model::{Kind, Number, Reference, Timestamp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::AppMoment;
+
+/// How many items a page has when nothing is said.
+const PAGE_ITEMS: u64 = 100;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CascadeQuery {
+    /// Whether memberships in tags go along.
+    #[serde(default)]
+    pub(crate) cascade: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AfterQuery {
+    /// Only versions with a larger number.
+    #[serde(default)]
+    pub(crate) after: u64,
+    /// At most so many; the server may give fewer.
+    pub(crate) limit: Option<NonZeroU64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BelowQuery {
+    /// Only what has a smaller number.
+    pub(crate) below: Option<Number>,
+    /// At most so many; the server may give fewer.
+    pub(crate) limit: Option<NonZeroU64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReferenceQuery {
+    /// What to resolve, such as `hello@qa`.
+    #[serde(rename = "ref")]
+    pub(crate) reference: Reference,
+    /// What it is a reference to.
+    #[serde(default = "function")]
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DiffQuery {
+    /// What both are.
+    #[serde(default = "function")]
+    pub(crate) kind: Kind,
+    /// The older side, such as `hello@1`.
+    pub(crate) from: Reference,
+    /// The newer side, such as `hello@2`.
+    pub(crate) to: Reference,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TimeQuery {
+    /// The moment, as RFC 3339 writes it.
+    pub(crate) time: Timestamp,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompareQuery {
+    /// The older app version: its id or number, or `latest`.
+    pub(crate) from: AppMoment,
+    /// The newer app version: its id or number, or `latest`.
+    pub(crate) to: AppMoment,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PartQuery {
+    /// Which part; without it, what runs, or else what is built.
+    pub(crate) part: Option<Part>,
+}
+
+fn function() -> Kind {
+    Kind::Function
+}
+
+/// How many items to give: what was asked for, as far as allowed.
+pub(crate) fn page_items(folio: &Folio, limit: Option<NonZeroU64>) -> usize {
+    let asked = limit.map_or(PAGE_ITEMS, NonZeroU64::get);
+    usize::try_from(asked.min(folio.limits().page_items_max)).unwrap_or(usize::MAX)
+}

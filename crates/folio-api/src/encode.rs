@@ -1,0 +1,121 @@
+//! Writes answers: JSON with the revision as `ETag`, or the bytes of a file.
+
+mod file;
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use folio_core::view::Done;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub(crate) use self::file::File;
+use crate::openapi::Schemas;
+use crate::operation::{Encode, Output};
+
+/// A value that is answered as JSON.
+pub(crate) trait Wire: Serialize + JsonSchema + Send + 'static {
+    /// What `If-Match` can name later.
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What was asked for, or what a command did.
+pub(crate) struct Answer<T>(pub(crate) T);
+
+/// Something new; or, where nothing changed, what was there already.
+pub(crate) struct Created<T>(pub(crate) Done<T>);
+
+/// A document that is JSON already.
+pub(crate) struct Document(pub(crate) &'static str);
+
+impl<T: Wire> IntoResponse for Answer<T> {
+    fn into_response(self) -> Response {
+        let revision = self.0.revision();
+        let mut response = Json(self.0).into_response();
+        if let Some(revision) = revision {
+            let tag = HeaderValue::try_from(format!("\"{revision}\""));
+            response.headers_mut().extend(tag.ok().map(|tag| (header::ETAG, tag)));
+        }
+        response
+    }
+}
+
+impl<T: Wire> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        let status = if self.0.changed { StatusCode::CREATED } else { StatusCode::OK };
+        (status, Answer(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for Document {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}
+
+impl<T: Wire> Encode for Answer<T> {
+    fn describe(schemas: &mut Schemas) -> Vec<Output> {
+        vec![Output::json(200, "Done.", schemas.response::<T>())]
+    }
+}
+
+impl<T: Wire> Encode for Created<T> {
+    fn describe(schemas: &mut Schemas) -> Vec<Output> {
+        let schema = schemas.response::<Done<T>>();
+        vec![
+            Output::json(201, "Made.", schema.clone()),
+            Output::json(200, "Nothing changed; this was there already.", schema),
+        ]
+    }
+}
+
+impl Encode for Document {
+    fn describe(_: &mut Schemas) -> Vec<Output> {
+        vec![Output::json(200, "The document.", json!({ "type": "object" }))]
+    }
+}
+
+impl Output {
+    fn json(status: u16, says: &'static str, schema: Value) -> Self {
+        let content = json!({ "application/json": { "schema": schema } });
+        Self { status, says, content, headers: &[] }
+    }
+}
+
+impl<T: Wire> Wire for Done<T> {
+    fn revision(&self) -> Option<u64> {
+        self.result.revision()
+    }
+}
+
+/// Views that say which revision they show.
+macro_rules! revised {
+    ($($view:ty),* $(,)?) => {$(
+        impl Wire for $view {
+            fn revision(&self) -> Option<u64> {
+                Some(self.revision)
+            }
+        }
+    )*};
+}
+revised!(folio_core::view::UnitView, folio_core::view::AliasView, folio_core::view::TagView);
+
+/// Views without a revision.
+macro_rules! plain {
+    ($($view:ty),* $(,)?) => {$( impl Wire for $view {} )*};
+}
+plain!(
+    folio_core::diff::AppDiffView,
+    folio_core::diff::DiffView,
+    folio_core::sweep::SweepReport,
+    folio_core::undo::Undone,
+    folio_core::upload::Uploaded,
+    folio_core::view::AppView,
+    folio_core::view::Published,
+    folio_core::view::Removed,
+    folio_core::view::ResolvedView,
+    folio_core::view::VersionView,
+);

@@ -1,0 +1,112 @@
+//! Downloads: the bytes of a version's files, streamed, with a name to save them under.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use folio_core::upload::Download;
+use futures::stream::{self, StreamExt};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::openapi::Schemas;
+use crate::operation::{Encode, Output};
+
+/// What RFC 8187 lets stand in a file name as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
+
+/// Bytes and what to call them.
+pub(crate) struct File {
+    name: String,
+    download: Download,
+}
+
+impl File {
+    /// Names a download: as the file itself is called, or `<stem>.<what the bytes are>`. Reads its start.
+    pub(crate) async fn new(stem: &str, mut download: Download) -> Result<Self, Failure> {
+        if let Some(name) = download.name.take() {
+            return Ok(Self { name, download });
+        }
+        let start = download.content.next().await.transpose()?.unwrap_or_default();
+        let name = format!("{stem}{}", extension(&start));
+        download.content = stream::iter([Ok(start)]).chain(download.content).boxed();
+        Ok(Self { name, download })
+    }
+}
+
+fn extension(start: &[u8]) -> &'static str {
+    const TAR_MAGIC: std::ops::Range<usize> = 257..262;
+    match start {
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => ".zip",
+        [0x1f, 0x8b, ..] => ".tar.gz",
+        _ if start.get(TAR_MAGIC) == Some(b"ustar") => ".tar",
+        _ => "",
+    }
+}
+
+impl IntoResponse for File {
+    fn into_response(self) -> Response {
+        let Download { digest, bytes, content, .. } = self.download;
+        let mut response = Body::from_stream(content).into_response();
+        let headers = [
+            (header::CONTENT_TYPE, Some("application/octet-stream".to_owned())),
+            (header::X_CONTENT_TYPE_OPTIONS, Some("nosniff".to_owned())),
+            (header::CONTENT_DISPOSITION, Some(disposition(&self.name))),
+            (header::CONTENT_LENGTH, bytes.map(|bytes| bytes.to_string())),
+            (header::ETAG, digest.map(|digest| format!("\"{digest}\""))),
+        ];
+        for (name, text) in headers {
+            let value = text.and_then(|text| HeaderValue::try_from(text).ok());
+            response.headers_mut().extend(value.map(|value| (name, value)));
+        }
+        response
+    }
+}
+
+/// A name for any client: plain where it can be, and exact for those that read RFC 8187.
+fn disposition(name: &str) -> String {
+    let plain =
+        |c: char| if c.is_ascii_graphic() && !"\"\\%".contains(c) || c == ' ' { c } else { '_' };
+    let simple: String = name.chars().map(plain).collect();
+    let mut text = format!("attachment; filename=\"{simple}\"");
+    if simple != name {
+        text.push_str(&format!("; filename*=UTF-8''{}", utf8_percent_encode(name, PLAIN)));
+    }
+    text
+}
+
+impl Encode for File {
+    fn describe(_: &mut Schemas) -> Vec<Output> {
+        let content = json!({ "application/octet-stream": {} });
+        let headers = &["Content-Disposition", "ETag"];
+        vec![Output { status: 200, says: "The bytes.", content, headers }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, expected: &str) {
+        assert_eq!(disposition(name), expected);
+        assert!(HeaderValue::try_from(disposition(name)).is_ok());
+    }
+
+    #[test]
+    fn any_name_is_a_safe_header() {
+        check("hello.py", "attachment; filename=\"hello.py\"");
+        check("a b", "attachment; filename=\"a b\"");
+        check("ä\".py", "attachment; filename=\"__.py\"; filename*=UTF-8''%C3%A4%22.py");
+        check("\r\nX: y", "attachment; filename=\"__X: y\"; filename*=UTF-8''%0D%0AX%3A%20y");
+    }
+
+    #[test]
+    fn the_first_bytes_tell_the_kind_of_archive() {
+        assert_eq!(extension(b"PK\x03\x04rest"), ".zip");
+        assert_eq!(extension(b"\x1f\x8b\x08"), ".tar.gz");
+        let mut tar = vec![0; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        assert_eq!(extension(&tar), ".tar");
+        assert_eq!(extension(b""), "");
+    }
+}

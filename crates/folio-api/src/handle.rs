@@ -1,0 +1,14 @@
+//! What runs for each operation: decode, one verb, encode. Modules are named after what they are about.
+
+pub(crate) mod aliases;
+pub(crate) mod history;
+pub(crate) mod service;
+pub(crate) mod storage;
+pub(crate) mod tags;
+pub(crate) mod units;
+pub(crate) mod versions;
+
+use crate::failure::Failure;
+
+/// What a handler gives.
+type Outcome<T> = Result<T, Failure>;

@@ -1,0 +1,75 @@
+//! Serves the control API on a listener until told to stop. Owns every connection; nothing outlives it.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use folio_core::Folio;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// How long a client may take to send a request's head, or to send the next one on an open connection.
+const HEAD_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long requests that were admitted may take to finish after the server was told to stop.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+
+/// How many connections may be open at once; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// How long to wait when the machine cannot open one more connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Serves until `shutdown` resolves, then lets admitted requests finish, for half a minute at most.
+pub async fn serve(listener: TcpListener, folio: Folio, shutdown: impl Future<Output = ()>) {
+    let router = crate::router(folio);
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, router.clone(), &graceful));
+                }
+                Err(error) => {
+                    tracing::warn!("Cannot accept a connection: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
+        tracing::warn!("Stopped with {} connections still open", connections.len());
+    }
+    connections.shutdown().await;
+}
+
+/// One connection from its first request to its end.
+fn connection(
+    stream: TcpStream,
+    router: Router,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + Send + use<> {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("Cannot turn off delays on a connection: {error}");
+    }
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let connection = graceful.watch(connection);
+    async move {
+        if let Err(error) = connection.await {
+            tracing::debug!("A connection ended early: {error}");
+        }
+    }
+}

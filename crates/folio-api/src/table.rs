@@ -1,0 +1,167 @@
+//! Every operation of the API: the one list from which the router and the document are made.
+
+use axum::http::Method;
+
+use crate::handle::{aliases, history, service, storage, tags, units, versions};
+use crate::operation::{Operation, Place};
+
+/// Every operation, in the order of the document.
+pub(crate) fn operations() -> Vec<Operation> {
+    [
+        of_service(),
+        of_storage(),
+        of_units(),
+        of_versions(),
+        of_aliases(),
+        of_tags(),
+        of_apps(),
+        of_history(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn get(path: &'static str) -> Place {
+    (Method::GET, path)
+}
+
+fn post(path: &'static str) -> Place {
+    (Method::POST, path)
+}
+
+fn put(path: &'static str) -> Place {
+    (Method::PUT, path)
+}
+
+fn patch(path: &'static str) -> Place {
+    (Method::PATCH, path)
+}
+
+fn delete(path: &'static str) -> Place {
+    (Method::DELETE, path)
+}
+
+fn of_service() -> Vec<Operation> {
+    const ROOT: &str = "/folio/v1";
+    const DOCUMENT: &str = "/folio/v1/openapi.json";
+    vec![
+        Operation::new(
+            get("/healthz"),
+            "health",
+            "Say whether the server answers",
+            service::health,
+        ),
+        Operation::new(
+            get(ROOT),
+            "about",
+            "Say what the server is, with its limits",
+            service::about,
+        ),
+        Operation::new(get(DOCUMENT), "openapi", "Give this document", service::openapi),
+    ]
+}
+
+fn of_storage() -> Vec<Operation> {
+    const MISSING: &str = "/folio/v1/blobs/missing";
+    const BLOBS: &str = "/folio/v1/blobs";
+    const STORAGE: &str = "/folio/v1/storage";
+    const SWEEP: &str = "/folio/v1/storage/sweep";
+    const CHECK: &str = "/folio/v1/storage/check";
+    vec![
+        Operation::new(post(MISSING), "missing", "Ask what has to be uploaded", storage::missing),
+        Operation::new(post(BLOBS), "upload", "Upload nodes, all or none", storage::upload),
+        Operation::new(get(STORAGE), "usage", "Say how much is stored", storage::usage),
+        Operation::new(post(SWEEP), "sweep", "Remove bytes nothing reaches", storage::sweep),
+        Operation::new(post(CHECK), "check", "Read everything back, list damage", storage::check),
+    ]
+}
+
+fn of_units() -> Vec<Operation> {
+    const UNITS: &str = "/folio/v1/apps/{app}/{kind}";
+    const UNIT: &str = "/folio/v1/apps/{app}/{kind}/{name}";
+    vec![
+        Operation::new(get(UNITS), "listUnits", "List functions or packages", units::list),
+        Operation::new(post(UNITS), "createUnit", "Make one with a draft", units::create),
+        Operation::new(get(UNIT), "showUnit", "Show one", units::show),
+        Operation::new(patch(UNIT), "updateUnit", "Change its draft", units::update),
+        Operation::new(delete(UNIT), "deleteUnit", "Delete it with its versions", units::delete),
+    ]
+}
+
+fn of_versions() -> Vec<Operation> {
+    const VERSIONS: &str = "/folio/v1/apps/{app}/{kind}/{name}/versions";
+    const VERSION: &str = "/folio/v1/apps/{app}/{kind}/{name}/versions/{at}";
+    const DOWNLOAD: &str = "/folio/v1/apps/{app}/{kind}/{name}/versions/{at}/download";
+    const DELETE: &str = "Delete a version, or all of them";
+    vec![
+        Operation::new(
+            get(VERSIONS),
+            "listVersions",
+            "List versions, oldest first",
+            versions::list,
+        ),
+        Operation::new(post(VERSIONS), "publish", "Publish a version", versions::publish),
+        Operation::new(get(VERSION), "showVersion", "Show a version", versions::show),
+        Operation::new(patch(VERSION), "describe", "Describe a version", versions::describe),
+        Operation::new(delete(VERSION), "deleteVersions", DELETE, versions::delete),
+        Operation::new(get(DOWNLOAD), "download", "Download its files", versions::download),
+    ]
+}
+
+fn of_aliases() -> Vec<Operation> {
+    const ALIASES: &str = "/folio/v1/apps/{app}/functions/{name}/aliases";
+    const ALIAS: &str = "/folio/v1/apps/{app}/functions/{name}/aliases/{alias}";
+    const HISTORY: &str = "/folio/v1/apps/{app}/functions/{name}/aliases/{alias}/history";
+    const ROLLBACK: &str = "/folio/v1/apps/{app}/functions/{name}/aliases/{alias}/rollback";
+    vec![
+        Operation::new(get(ALIASES), "listAliases", "List a function's aliases", aliases::list),
+        Operation::new(post(ALIASES), "createAlias", "Make an alias", aliases::create),
+        Operation::new(put(ALIAS), "pointAlias", "Move an alias", aliases::point),
+        Operation::new(delete(ALIAS), "deleteAlias", "Remove an alias", aliases::delete),
+        Operation::new(get(HISTORY), "aliasHistory", "List its moves", aliases::history),
+        Operation::new(post(ROLLBACK), "rollBackAlias", "Move it back", aliases::roll_back),
+    ]
+}
+
+fn of_tags() -> Vec<Operation> {
+    const TAGS: &str = "/folio/v1/apps/{app}/tags";
+    const TAG: &str = "/folio/v1/apps/{app}/tags/{tag}";
+    const MEMBERS: &str = "/folio/v1/apps/{app}/tags/{tag}/members";
+    const MEMBER: &str = "/folio/v1/apps/{app}/tags/{tag}/members/{function}";
+    vec![
+        Operation::new(get(TAGS), "listTags", "List an app's tags", tags::list),
+        Operation::new(get(TAG), "showTag", "Show a tag", tags::show),
+        Operation::new(post(MEMBERS), "tag", "Add functions to a tag", tags::add),
+        Operation::new(delete(MEMBER), "untag", "Take a function out of a tag", tags::remove),
+        Operation::new(delete(TAG), "deleteTag", "Remove a tag", tags::delete),
+    ]
+}
+
+fn of_apps() -> Vec<Operation> {
+    const RESOLVE: &str = "/folio/v1/apps/{app}/resolve";
+    const VERSIONS: &str = "/folio/v1/apps/{app}/versions";
+    const VERSION: &str = "/folio/v1/apps/{app}/versions/{at}";
+    const AT: &str = "/folio/v1/apps/{app}/at";
+    const LIST: &str = "List the app's versions, newest first";
+    const SHOW: &str = "Show the whole app in one of its versions";
+    vec![
+        Operation::new(get(RESOLVE), "resolve", "Say what a reference means", history::resolve),
+        Operation::new(get(VERSIONS), "listAppVersions", LIST, history::app_versions),
+        Operation::new(get(VERSION), "showAppVersion", SHOW, history::app_version),
+        Operation::new(get(AT), "appAt", "Show the app as it was at a time", history::app_at),
+    ]
+}
+
+fn of_history() -> Vec<Operation> {
+    const DIFF: &str = "/folio/v1/apps/{app}/diff";
+    const COMPARE: &str = "/folio/v1/apps/{app}/compare";
+    const LOG: &str = "/folio/v1/apps/{app}/log";
+    const UNDO: &str = "/folio/v1/apps/{app}/undo";
+    vec![
+        Operation::new(get(DIFF), "diff", "Compare two versions or drafts", history::diff),
+        Operation::new(get(COMPARE), "compare", "Compare two app versions", history::compare),
+        Operation::new(get(LOG), "log", "List what was done, newest first", history::log),
+        Operation::new(post(UNDO), "undo", "Take an entry back", history::undo),
+    ]
+}

@@ -1,0 +1,239 @@
+//! Bodies that exist only here: what requests carry, and lists around the core's views.
+
+use folio_core::Limits;
+use folio_core::request::{AliasTarget, Fields, IfSame, Publish, Start};
+use folio_model::{Digest, Name, Reference, VersionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::decode::At;
+use crate::encode::Wire;
+
+/// Makes a unit with a draft.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewUnit {
+    /// Its name.
+    pub(crate) name: Name,
+    /// What the draft holds.
+    pub(crate) fields: Fields,
+}
+
+/// Changes a draft.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewFields {
+    /// What to lay over it.
+    pub(crate) fields: Fields,
+}
+
+/// Publishes a version.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewVersion {
+    /// What it starts from.
+    #[serde(default = "fresh")]
+    start: Start,
+    /// What to lay over that.
+    #[serde(default)]
+    fields: Fields,
+    /// Its id; a random one if left out.
+    #[serde(default)]
+    id: Option<VersionId>,
+    /// The id of the package version to use, when it differs.
+    #[serde(default)]
+    package_version: Option<VersionId>,
+    /// What to say about it.
+    #[serde(default)]
+    description: String,
+    /// What to do when it would equal the latest.
+    #[serde(default)]
+    if_same: IfSame,
+    /// A tag to add it to.
+    #[serde(default)]
+    tag: Option<VersionId>,
+}
+
+fn fresh() -> Start {
+    Start::Fresh
+}
+
+impl NewVersion {
+    /// The request to the verb, on the condition that the unit is at a revision.
+    pub(crate) fn expecting(self, expect: Option<u64>) -> Publish {
+        let Self { start, fields, id, package_version, description, if_same, tag } = self;
+        Publish { fields, start, id, package_version, description, if_same, tag, expect }
+    }
+}
+
+/// Describes a version in other words.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewDescription {
+    /// The words.
+    pub(crate) description: String,
+}
+
+/// Makes an alias.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewAlias {
+    /// Its name.
+    pub(crate) name: VersionId,
+    /// Where it sends calls.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// Moves an alias.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewTargets {
+    /// Where it sends calls from now on.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One target of an alias.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Target {
+    /// A version: number, id, another alias that is not split, or `latest`.
+    version: At,
+    /// Its share of 10,000.
+    weight: u32,
+}
+
+/// The targets as the verb takes them.
+pub(crate) fn targets(targets: Vec<Target>) -> Vec<AliasTarget> {
+    let target = |Target { version: At(version), weight }| AliasTarget { version, weight };
+    targets.into_iter().map(target).collect()
+}
+
+/// Rolls an alias back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Rollback {
+    /// A version to go back to; where the alias was before, if left out.
+    #[serde(default)]
+    to: Option<At>,
+}
+
+impl Rollback {
+    /// Where to go, if it was said.
+    pub(crate) fn target(self) -> Option<AliasTarget> {
+        let weight = folio_model::FULL_WEIGHT;
+        self.to.map(|At(version)| AliasTarget { version, weight })
+    }
+}
+
+/// Adds to a tag.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewMembers {
+    /// Functions, each with or without a version: `hello@v1.0.0`, `bar`.
+    pub(crate) functions: Vec<Reference>,
+}
+
+/// Takes an entry back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Undo {
+    /// The entry; the newest that is neither undone nor an undo, if left out.
+    #[serde(default)]
+    pub(crate) entry: Option<u64>,
+}
+
+/// Asks what has to be uploaded.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// The digests of the nodes.
+    pub(crate) digests: Vec<Digest>,
+}
+
+/// What has to be uploaded.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Missing {
+    /// The digests of the nodes.
+    pub(crate) missing: Vec<Digest>,
+}
+
+/// Whether the server answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Health {
+    /// `ok`.
+    pub(crate) status: &'static str,
+}
+
+/// What the server is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct About {
+    /// `folio`.
+    pub(crate) name: &'static str,
+    /// The program's version.
+    pub(crate) version: &'static str,
+    /// How much of everything is allowed.
+    pub(crate) limits: Limits,
+}
+
+/// A whole list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Items<T> {
+    /// What is in it.
+    pub(crate) items: Vec<T>,
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Page<T> {
+    /// What is on it.
+    items: Vec<T>,
+    /// Where the next page starts, if there may be one: its `after` or `below`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+impl<T> Page<T> {
+    /// A page of `items` out of a list, asked for with `limit`; `place` tells where an item stands.
+    pub(crate) fn new(items: Vec<T>, limit: usize, place: impl Fn(&T) -> u64) -> Self {
+        let next = items.last().filter(|_| items.len() >= limit).map(place);
+        Self { items, next }
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Checked {
+    /// Everything that does not read back as it was written.
+    pub(crate) damage: Vec<Damage>,
+}
+
+/// Something that does not read back as it was written.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Damage {
+    /// What is damaged.
+    what: String,
+    /// The node that cannot be read, if one is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<Digest>,
+}
+
+impl From<folio_core::ports::Damage> for Damage {
+    fn from(damage: folio_core::ports::Damage) -> Self {
+        let folio_core::ports::Damage { what, digest } = damage;
+        Self { what, digest }
+    }
+}
+
+impl Wire for About {}
+impl Wire for Checked {}
+impl Wire for Health {}
+impl Wire for Missing {}
+impl<T: Serialize + JsonSchema + Send + 'static> Wire for Items<T> {}
+impl<T: Serialize + JsonSchema + Send + 'static> Wire for Page<T> {}
