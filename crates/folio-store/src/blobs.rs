@@ -87,6 +87,12 @@ impl PackStore {
         Self::open(objects, Arc::new(db), clock, options).await
     }
 
+    /// Reads packs from the database's own data directory and changes nothing there.
+    pub fn read_only(db: Db, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let objects = objects::existing(&db.directory().join("blobs"))?;
+        Ok(Self::of(objects, Arc::new(db), clock))
+    }
+
     async fn open(
         objects: Arc<dyn ObjectStore>,
         index: Arc<dyn Index>,
@@ -97,8 +103,12 @@ impl PackStore {
         if look(&*index, |table| table.meta(Meta::Grace)).await? != grace_ms {
             change(&*index, move |table| table.set_meta(Meta::Grace, grace_ms)).await?;
         }
+        Ok(Self::of(objects, index, clock))
+    }
+
+    fn of(objects: Arc<dyn ObjectStore>, index: Arc<dyn Index>, clock: Arc<dyn Clock>) -> Self {
         let objects = Objects::new(objects);
-        Ok(Self { objects, index, clock, cache: Cache::default(), turn: Semaphore::new(1) })
+        Self { objects, index, clock, cache: Cache::default(), turn: Semaphore::new(1) }
     }
 
     /// Notes the use of nodes and says which are not stored.

@@ -1,4 +1,6 @@
-//! A data directory as one thing: its ledger and its blobs, opened and closed together.
+//! A data directory as one thing: its ledger and its blobs, opened, copied and closed together.
+
+mod copy;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +31,20 @@ impl DataDirectory {
         let blobs = PackStore::in_directory(db.clone(), clock, PackOptions { grace }).await?;
         let ledger = SqliteLedger::new(db.clone())?;
         Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs) })
+    }
+
+    /// Opens a directory for reading, also while another process writes to it. Changes nothing.
+    pub fn open_read_only(directory: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let db = Db::open_read_only(directory)?;
+        let blobs = PackStore::read_only(db.clone(), clock)?;
+        let ledger = SqliteLedger::new(db.clone())?;
+        Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs) })
+    }
+
+    /// Copies a directory, as it stands at one moment, to a new one; durable when this returns. Whoever writes
+    /// to it meanwhile does not wait. [`StoreError::Conflict`] says that a sweep was faster: begin again.
+    pub async fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+        copy::copy(from, to).await
     }
 
     /// Finishes what was begun and lets the directory go.

@@ -14,6 +14,7 @@ use folio_core::ports::StoreError;
 use folio_model::{Digest, Timestamp};
 use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 
@@ -131,7 +132,18 @@ pub(crate) fn directory(directory: &FilePath) -> Result<Arc<dyn ObjectStore>, St
         .map_err(|error| StoreError::failed(context(), error))?;
     let store = LocalFileSystem::new_with_prefix(directory);
     let store = store.map_err(|error| StoreError::failed(context(), error))?;
-    Ok(Arc::new(store.with_fsync(true)))
+    let synced = !folio_core::crash::is_planted("blob.unsynced");
+    Ok(Arc::new(store.with_fsync(synced)))
+}
+
+/// Opens a directory of this machine as it is, changing nothing. One that is not there is empty.
+pub(crate) fn existing(directory: &FilePath) -> Result<Arc<dyn ObjectStore>, StoreError> {
+    if !directory.exists() {
+        return Ok(Arc::new(InMemory::new()));
+    }
+    let store = LocalFileSystem::new_with_prefix(directory);
+    let context = || format!("open the blob directory `{}`", directory.display());
+    Ok(Arc::new(store.map_err(|error| StoreError::failed(context(), error))?))
 }
 
 fn create(directory: &FilePath) -> io::Result<()> {
