@@ -1,4 +1,5 @@
-//! Crash points: named places where a test may kill the process, to prove that nothing is lost there.
+//! Crash points: named places where a test may kill the process, to prove that nothing is lost there; and
+//! faults a test may plant, to prove that such a loss would be noticed.
 //!
 //! Compiled to nothing in release builds. A development build dies at the point that [`arm`] named.
 
@@ -22,6 +23,9 @@ pub const POINTS: &[&str] = &[
     "token.written",
     "migrate.step",
 ];
+
+/// Every fault that can be planted: each leaves out one sync.
+pub const FAULTS: &[&str] = &["ledger.unsynced", "blob.unsynced"];
 
 struct Armed {
     point: String,
@@ -48,4 +52,17 @@ pub fn point(name: &'static str) {
             std::process::abort();
         }
     }
+}
+
+static PLANTED: OnceLock<String> = OnceLock::new();
+
+/// Plants a fault for the life of the process. Takes effect once.
+pub fn plant(fault: &str) {
+    assert!(FAULTS.contains(&fault), "fault `{fault}` is not listed");
+    PLANTED.get_or_init(|| fault.to_owned());
+}
+
+/// Whether a fault was planted. Never in a release build.
+pub fn is_planted(fault: &'static str) -> bool {
+    cfg!(debug_assertions) && PLANTED.get().is_some_and(|planted| planted == fault)
 }

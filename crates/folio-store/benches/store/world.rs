@@ -1,0 +1,49 @@
+//! A platform on a data directory, as a server would run it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use folio_core::ports::SystemClock;
+use folio_core::request::{Caller, ContentRef, Fields, IfSame, Publish, Start};
+use folio_core::{Folio, Settings};
+use folio_model::{AppName, Kind, UnitKey};
+use folio_store::DataDirectory;
+
+/// Opens a new data directory.
+pub async fn open(directory: &Path) -> (Folio, DataDirectory) {
+    let settings = Settings::default();
+    let data = DataDirectory::open(directory, Arc::new(SystemClock), settings.grace).await;
+    let data = data.expect("a data directory");
+    let folio =
+        Folio::new(data.ledger.clone(), data.blobs.clone(), Arc::new(SystemClock), settings);
+    let token = folio.draw_token();
+    folio.admit(&"admin".parse().expect("a name"), &token).await.expect("a first token");
+    (folio, data)
+}
+
+/// The key of a package.
+pub fn package(name: &str) -> UnitKey {
+    let name = name.parse().expect("a well-formed name");
+    UnitKey { app: AppName::default_app(), kind: Kind::Package, name }
+}
+
+/// Publishes content as a new version.
+pub async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
+    let fields = Fields {
+        environment: Some("nodejs".parse().expect("a name")),
+        deployment: Some(content),
+        ..Fields::default()
+    };
+    let request = Publish {
+        fields,
+        start: Start::Fresh,
+        id: None,
+        package_version: None,
+        description: String::new(),
+        if_same: IfSame::Publish,
+        tag: None,
+        expect: None,
+    };
+    let caller = Caller::new("bench".parse().expect("a name"));
+    folio.publish(&caller, key, request).await.expect("a published version");
+}
