@@ -1,7 +1,7 @@
-//! Reading zip, tar and tar.gz without trusting them: regular files and directories only, every byte counted,
-//! nothing ever extracted by a library. What two readers could understand differently is refused.
+//! Reading zip, tar and tar.gz without trusting them.
 //!
-//! Start at [`read`]. The kind of archive is what its first bytes say, never what its name says.
+//! Regular files and directories only, every byte counted, nothing ever extracted by a library. What two
+//! readers could understand differently is refused. Start at [`read`]. The kind of archive is what its first bytes say, never what its name says.
 
 mod error;
 mod meter;

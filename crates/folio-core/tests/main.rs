@@ -1,6 +1,8 @@
 //! The rules, told as facts, on the memory stores.
 
 mod aliases;
+mod archives;
+mod contents;
 mod deletes;
 mod history;
 mod publishing;

@@ -1,5 +1,7 @@
-//! What every store of blobs must do. The store has no grace period; facts share it, run one after the other
-//! and may sweep away what others left. [`all`] runs them and then asks the store to verify itself.
+//! What every store of blobs must do.
+//!
+//! The store has no grace period; facts share it, run one after the other and may sweep away what others left.
+//! [`all`] runs them and then asks the store to verify itself.
 
 use folio_core::ports::Blobs;
 

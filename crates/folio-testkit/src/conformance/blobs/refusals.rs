@@ -11,7 +11,7 @@ use super::samples::{
 pub async fn wrong_bytes_are_refused(blobs: &dyn Blobs) {
     let good = file("wrong: good");
     let wrong = Node { bytes: b"wrong: bad".to_vec().into(), ..good.clone() };
-    assert_refused(blobs, &[wrong.clone()]).await;
+    assert_refused(blobs, std::slice::from_ref(&wrong)).await;
     assert_gone(blobs, std::slice::from_ref(&good)).await;
     put(blobs, std::slice::from_ref(&good)).await;
     assert_refused(blobs, &[wrong]).await;
