@@ -3,6 +3,7 @@
 
 mod apply;
 mod index;
+mod keys;
 mod ledger;
 mod queue;
 mod rows;
@@ -10,5 +11,6 @@ mod state;
 mod table;
 
 pub use index::MemoryIndex;
+pub(crate) use keys::Keys;
 pub use ledger::MemoryLedger;
 pub use queue::MemoryQueue;

@@ -4,11 +4,11 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
 use folio_core::ports::{Damage, Ledger, Look, Plan, State, StoreError};
-use folio_model::{Change, Digest, Entry};
+use folio_model::{Change, Digest, Entry, Snapshot};
 use tokio::sync::watch;
 
-use super::MemoryIndex;
 use super::rows::Rows;
+use super::{Keys, MemoryIndex};
 
 /// A ledger that lasts as long as the process.
 pub struct MemoryLedger {
@@ -46,9 +46,17 @@ impl MemoryLedger {
         Ok(Some(entry))
     }
 
-    /// Lets a function see the state.
-    pub(crate) fn view_now<T>(&self, look: impl FnOnce(&dyn State) -> T) -> T {
-        look(&*self.read())
+    /// Stores a snapshot before any change names it.
+    pub(crate) fn know(&self, snapshot: Snapshot) {
+        let mut rows = self.write();
+        rows.snapshots.put(snapshot.digest(), snapshot);
+        rows.commit();
+    }
+
+    /// Lets a function see the state and everything it has a name for.
+    pub(crate) fn view_now<T>(&self, look: impl FnOnce(&dyn State, Keys) -> T) -> T {
+        let rows = self.read();
+        look(&*rows, rows.keys())
     }
 
     fn use_blobs(&self, change: &Change) -> Result<(), StoreError> {

@@ -92,7 +92,8 @@ fn of_owner(
     all(conn, sql, [kind, owner], |row| Ok((text(row, 0)?, json(row, 1)?, seq(row, 2)?)))
 }
 
-fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
+/// Reads a pointer from the columns of its kind, owner and name.
+pub(crate) fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
     let name = text(row, 2)?;
     match row.get_ref(0)?.as_str()? {
         "alias" => Ok(Pointer::Alias { unit: UnitUid(text::<Uuid>(row, 1)?), name }),

@@ -1,0 +1,40 @@
+//! Everything a ledger has a name for, so that two ledgers can be compared.
+
+use std::collections::BTreeSet;
+use std::hash::Hash;
+
+use folio_model::{AppName, Number, Pointer, UnitUid, VersionId};
+
+use super::rows::Rows;
+use super::table::Table;
+
+/// The names of everything that ever was.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Keys {
+    pub(crate) apps: BTreeSet<AppName>,
+    pub(crate) tokens: BTreeSet<String>,
+    pub(crate) units: BTreeSet<UnitUid>,
+    pub(crate) versions: BTreeSet<(UnitUid, VersionId)>,
+    pub(crate) taken_ids: BTreeSet<(AppName, VersionId)>,
+    pub(crate) moved: BTreeSet<Pointer>,
+    pub(crate) app_versions: BTreeSet<(AppName, Number)>,
+}
+
+impl Rows {
+    /// Everything these rows have a name for.
+    pub(super) fn keys(&self) -> Keys {
+        Keys {
+            apps: of(&self.apps),
+            tokens: of(&self.tokens),
+            units: of(&self.units),
+            versions: of(&self.ids),
+            taken_ids: of(&self.taken_ids),
+            moved: of(&self.moves),
+            app_versions: of(&self.app_versions),
+        }
+    }
+}
+
+fn of<K: Clone + Eq + Hash + Ord, V: Clone>(table: &Table<K, V>) -> BTreeSet<K> {
+    table.range(..).map(|(key, _)| key.clone()).collect()
+}

@@ -1,0 +1,155 @@
+//! Compares the stored state with what the entries add up to, thing by thing, so that damage has a name.
+
+use std::collections::BTreeSet;
+
+use folio_core::ports::{State, StoreError};
+use folio_model::{Kind, UnitUid, VersionKey};
+use rusqlite::Connection;
+
+use super::Found;
+use crate::memory::Keys;
+use crate::sqlite::query::{all, number, text, uid};
+use crate::sqlite::state::Seen;
+use crate::sqlite::state::pointers::read_pointer;
+
+/// A state and everything it has a name for.
+pub(super) struct Side<'a> {
+    pub(super) state: &'a dyn State,
+    pub(super) keys: Keys,
+}
+
+/// Adds a damage for everything that differs between the stored state and what it should be.
+pub(super) fn states(
+    conn: &Connection,
+    replayed: Side<'_>,
+    found: &mut Found,
+) -> Result<(), StoreError> {
+    let seen = Seen(conn);
+    let stored = Side { state: &seen, keys: keys(conn)? };
+    let name = |uid: UnitUid| unit_name(replayed.state, uid);
+    let both = Both { stored: &stored, replayed: &replayed };
+    both.each(
+        found,
+        |keys| &keys.apps,
+        |app| format!("app `{app}`"),
+        |state, app| {
+            let lists = Kind::ALL.map(|kind| state.units(app, kind));
+            Ok((
+                state.has_app(app)?,
+                lists.into_iter().collect::<Result<Vec<_>, _>>()?,
+                state.tags(app)?,
+            ))
+        },
+    )?;
+    both.each(
+        found,
+        |keys| &keys.tokens,
+        |id| format!("token `{id}`"),
+        |state, id| state.token(id),
+    )?;
+    both.each(
+        found,
+        |keys| &keys.units,
+        |uid| name(*uid),
+        |state, uid| Ok((state.unit_by_uid(*uid)?, state.aliases(*uid)?, state.placement(*uid)?)),
+    )?;
+    let version = |(uid, id): &_| format!("version `{id}` of {}", name(*uid));
+    both.each(
+        found,
+        |keys| &keys.versions,
+        version,
+        |state, (unit, id)| {
+            let Some((version, survives)) = state.version_by_id(*unit, id)? else {
+                return Ok(None);
+            };
+            let key = VersionKey { unit: *unit, number: version.number };
+            let users = (state.users(key)?, state.draft_users(key)?, state.pointers_to(key)?);
+            Ok(Some((version, survives, users, state.version(key)?)))
+        },
+    )?;
+    both.each(
+        found,
+        |keys| &keys.taken_ids,
+        |(app, id)| format!("id `{id}` in app `{app}`"),
+        |s, (app, id)| s.id_taken(app, id),
+    )?;
+    both.each(
+        found,
+        |keys| &keys.moved,
+        |pointer| format!("the moves of {pointer}"),
+        |state, pointer| {
+            Ok(state.moves(pointer)?.iter().map(|entry| entry.seq).collect::<Vec<_>>())
+        },
+    )?;
+    let app_version = |(app, number): &_| format!("app version {number} of app `{app}`");
+    both.each(
+        found,
+        |keys| &keys.app_versions,
+        app_version,
+        |state, (app, number)| {
+            let Some(version) = state.app_version(app, *number)? else { return Ok(None) };
+            let by_id = state.app_version_by_id(app, &version.id)?;
+            let then = state.app_version_at(app, Some(version.at))?;
+            Ok(Some((version, by_id, then)))
+        },
+    )?;
+    let roots = stored.state.content_roots()? == replayed.state.content_roots()?;
+    found.expect(roots, || {
+        "the list of content to keep is not what the entries add up to".to_owned()
+    });
+    Ok(())
+}
+
+/// Two sides that must be equal.
+struct Both<'a> {
+    stored: &'a Side<'a>,
+    replayed: &'a Side<'a>,
+}
+
+impl Both<'_> {
+    /// Compares everything of one sort.
+    fn each<K: Ord, V: PartialEq>(
+        &self,
+        found: &mut Found,
+        keys: fn(&Keys) -> &BTreeSet<K>,
+        name: impl Fn(&K) -> String,
+        read: impl Fn(&dyn State, &K) -> Result<V, StoreError>,
+    ) -> Result<(), StoreError> {
+        let (stored, replayed) = (keys(&self.stored.keys), keys(&self.replayed.keys));
+        for key in stored.union(replayed) {
+            let known = stored.contains(key) && replayed.contains(key);
+            let equal = known && read(self.stored.state, key)? == read(self.replayed.state, key)?;
+            found.expect(equal, || format!("{} is not what the entries add up to", name(key)));
+        }
+        Ok(())
+    }
+}
+
+fn unit_name(state: &dyn State, uid: UnitUid) -> String {
+    let unit = state.unit_by_uid(uid).ok().flatten();
+    unit.map_or_else(|| format!("unit {uid}"), |unit| unit.key.to_string())
+}
+
+/// Everything the database has a name for.
+fn keys(conn: &Connection) -> Result<Keys, StoreError> {
+    let moves = "SELECT DISTINCT kind, owner, name FROM pointer_moves";
+    Ok(Keys {
+        apps: set(all(conn, "SELECT name FROM apps", [], |row| text(row, 0))?),
+        tokens: set(all(conn, "SELECT id FROM tokens", [], |row| row.get(0))?),
+        units: set(all(conn, "SELECT uid FROM units", [], |row| uid(row, 0))?),
+        versions: set(all(conn, "SELECT unit, id FROM versions", [], |row| {
+            Ok((uid(row, 0)?, text(row, 1)?))
+        })?),
+        taken_ids: set(all(conn, "SELECT app, id FROM taken_ids", [], |row| {
+            Ok((text(row, 0)?, text(row, 1)?))
+        })?),
+        moved: set(all(conn, moves, [], read_pointer)?),
+        app_versions: set(all(conn, "SELECT app, number FROM app_versions", [], |row| {
+            Ok((text(row, 0)?, number(row, 1)?))
+        })?),
+    })
+}
+
+fn set<K: Ord>(keys: Vec<K>) -> BTreeSet<K> {
+    keys.into_iter().collect()
+}

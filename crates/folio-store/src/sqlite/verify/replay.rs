@@ -1,0 +1,89 @@
+//! Replays every entry on an empty ledger in memory and compares what comes out with the stored state.
+
+use std::collections::BTreeMap;
+
+use folio_core::ports::{Page, State, StoreError};
+use folio_model::{Change, Entry, Placement, UnitUid};
+use rusqlite::Connection;
+
+use super::Found;
+use super::compare::{self, Side};
+use crate::memory::MemoryLedger;
+use crate::sqlite::query::{all, digest, number_option, seq};
+use crate::sqlite::state::{Seen, places, versions};
+
+/// Entries read at a time.
+const PAGE: usize = 1000;
+
+/// The state is what the entries add up to.
+pub(super) fn adds_up(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    let memory = MemoryLedger::without_blobs();
+    let snapshots = all(conn, "SELECT digest, body FROM snapshots", [], |row| {
+        Ok((digest(row, 0)?, row.get::<_, Vec<u8>>(1)?))
+    })?;
+    for (name, body) in snapshots {
+        memory.know(versions::read_snapshot(name, &body)?);
+    }
+    let mut placed = placed(conn)?;
+    let mut after = 0;
+    loop {
+        let entries = Seen(conn).entries(None, Page { after, limit: PAGE })?;
+        let Some(last) = entries.last() else { break };
+        after = last.seq;
+        for entry in entries {
+            let seq = entry.seq;
+            let change = change(entry, placed.remove(&seq).unwrap_or_default());
+            if let Err(error) = memory.append_now(|_| Ok(Some(change))) {
+                found.add(format!("entry {seq} does not follow from those before it: {error}"));
+                return Ok(());
+            }
+        }
+    }
+    memory.view_now(|state, keys| compare::states(conn, Side { state, keys }, found))
+}
+
+/// Which units an entry placed, and as what.
+type Placed = Vec<(UnitUid, Option<Placement>)>;
+
+/// What each entry placed, read from the ends of the intervals.
+fn placed(conn: &Connection) -> Result<BTreeMap<u64, Placed>, StoreError> {
+    let sql = "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, \
+               began.seq, until, ended.seq \
+               FROM placements JOIN units ON uid = unit \
+               JOIN app_versions AS began ON began.app = units.app AND began.number = since \
+               LEFT JOIN app_versions AS ended ON ended.app = units.app AND ended.number = until \
+               ORDER BY uid, since";
+    let rows = all(conn, sql, [], |row| {
+        let ended = number_option(row, 8)?.map(|_| seq(row, 9)).transpose()?;
+        Ok((places::read_placement(row)?, seq(row, 7)?, ended))
+    })?;
+    let mut placed: BTreeMap<u64, Placed> = BTreeMap::new();
+    for (placement, began, ended) in rows {
+        let uid = placement.uid;
+        placed.entry(began).or_default().push((uid, Some(placement)));
+        // If the next interval begins where this one ends, it follows below and counts.
+        if let Some(ended) = ended {
+            placed.entry(ended).or_default().push((uid, None));
+        }
+    }
+    Ok(placed)
+}
+
+fn change(entry: Entry, placements: Placed) -> Change {
+    Change {
+        app: entry.app,
+        at: entry.at,
+        by: entry.by,
+        message: entry.message,
+        reason: entry.reason,
+        edits: entry.edits,
+        snapshots: Vec::new(),
+        requires: Vec::new(),
+        frees: Vec::new(),
+        app_version: entry.app_version,
+        placements,
+        git: entry.git,
+        undoes: entry.undoes,
+        answer: None,
+    }
+}

@@ -1,0 +1,61 @@
+//! The rules every state keeps, as queries that find what breaks them. References between tables that SQLite
+//! checks by itself are not repeated here.
+
+use folio_core::ports::StoreError;
+use rusqlite::Connection;
+
+use super::Found;
+use crate::sqlite::query::all;
+
+/// Each query lists what breaks one rule, in words.
+const BREAKS: &[&str] = &[
+    "SELECT printf('%s `%s` points at version %d of unit %s, which does not survive',
+            kind, name, number, hex(unit))
+     FROM pointer_targets LEFT JOIN versions USING (unit, number)
+     WHERE versions.id IS NULL OR deleted_in IS NOT NULL",
+    "SELECT printf('version `%s` of unit %s uses a package version that does not survive',
+            users.id, hex(users.unit))
+     FROM versions AS users LEFT JOIN versions AS used
+     ON used.unit = users.uses_unit AND used.number = users.uses_number
+     WHERE users.deleted_in IS NULL AND users.uses_unit IS NOT NULL
+     AND (used.id IS NULL OR used.deleted_in IS NOT NULL)",
+    "SELECT printf('the draft of unit %s uses a package version that does not survive', hex(drafts.unit))
+     FROM drafts LEFT JOIN versions AS used
+     ON used.unit = drafts.uses_unit AND used.number = drafts.uses_number
+     WHERE drafts.uses_unit IS NOT NULL AND (used.id IS NULL OR used.deleted_in IS NOT NULL)",
+    "SELECT printf('unit %s says its latest version is %s', hex(uid), coalesce(latest, 'none'))
+     FROM units WHERE latest IS NOT (
+        SELECT max(number) FROM versions WHERE unit = uid AND deleted_in IS NULL
+     )",
+    "SELECT printf('the next version of unit %s has a number that was given before', hex(uid))
+     FROM units WHERE next_number <= (SELECT max(number) FROM versions WHERE unit = uid)",
+    "SELECT printf('unit %s is deleted and has a draft or a version', hex(uid))
+     FROM units WHERE deleted_in IS NOT NULL
+     AND (latest IS NOT NULL OR uid IN (SELECT unit FROM drafts))",
+    "SELECT printf('two intervals of unit %s overlap at app version %d', hex(unit), since)
+     FROM (
+        SELECT unit, since, lag(until) OVER history AS ended, lag(since) OVER history AS began
+        FROM placements WINDOW history AS (PARTITION BY unit ORDER BY since)
+     )
+     WHERE began IS NOT NULL AND (ended IS NULL OR ended > since)",
+    "SELECT printf('unit %s is placed in app version %d, which does not exist', hex(unit), since)
+     FROM placements JOIN units ON uid = unit
+     WHERE NOT EXISTS (SELECT 1 FROM app_versions WHERE app = units.app AND number = since)
+     OR until IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM app_versions WHERE app = units.app AND number = until)",
+    "SELECT printf('app version `%s` of app `%s` does not follow its parent', id, app)
+     FROM (
+        SELECT id, app, number, parent, lag(id) OVER history AS before, lag(number) OVER history AS last
+        FROM app_versions WINDOW history AS (PARTITION BY app ORDER BY number)
+     )
+     WHERE parent IS NOT before OR number <> coalesce(last, 0) + 1",
+];
+
+pub(super) fn hold(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    for breaks in BREAKS {
+        for what in all(conn, breaks, [], |row| row.get::<_, String>(0))? {
+            found.add(what);
+        }
+    }
+    Ok(())
+}
