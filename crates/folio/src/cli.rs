@@ -1,0 +1,89 @@
+//! What can be typed. Flags are declared beside the command that understands them; this is the root they hang
+//! on, and what every command shares.
+
+use clap::{Args, Parser, Subcommand};
+use folio_model::AppName;
+
+use crate::command::{alias, app, function, history, maintenance, package, storage, tag};
+use crate::output::Format;
+use crate::{demo, serve};
+
+/// A self-hosted function platform in which every deploy is an immutable version
+#[derive(Debug, Parser)]
+#[command(name = "folio", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every client command understands.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Talk to the server at this address [default: `$FOLIO_URL`, else `http://127.0.0.1:7070`]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Work in this app
+    #[arg(long, global = true, value_name = "APP", default_value = "default")]
+    pub(crate) app: AppName,
+    /// Print results in this form
+    #[arg(long, short, global = true, value_name = "FORM", default_value = "table")]
+    pub(crate) output: Format,
+    /// Say why, for the log
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// What folio can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the server
+    Serve(serve::Serve),
+    /// Work with functions, their versions, aliases and tags
+    #[command(visible_alias = "fn", subcommand)]
+    Function(function::Command),
+    /// Work with packages and their versions
+    #[command(visible_alias = "pkg", subcommand)]
+    Package(package::Command),
+    /// Look at the whole app, now or at any earlier moment
+    #[command(subcommand)]
+    App(app::Command),
+    /// Show who did what, when and why, newest first
+    Log(history::Log),
+    /// Take back an entry of the log, by default the newest
+    Undo(history::Undo),
+    /// Give back the storage of bytes that nothing needs any more
+    Gc(storage::Gc),
+    /// Read a data directory back and list what is damaged
+    Check(maintenance::Check),
+    /// Copy a data directory, also while its server runs, and check the copy
+    Backup(maintenance::Backup),
+    /// Make a data directory from a backup
+    Restore(maintenance::Restore),
+    /// Show what folio does, on a server of its own that leaves nothing behind
+    Demo(demo::Demo),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the version of this program
+    Version,
+}
+
+/// Which shell wants completions.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// The parts of `function` that packages do not have.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pointers {
+    /// Point names such as `prod` at versions
+    #[command(subcommand)]
+    Alias(alias::Command),
+    /// Group versions of several functions under one name
+    #[command(subcommand)]
+    Tag(tag::Command),
+}

@@ -1,0 +1,243 @@
+//! The control API, seen from outside. Every mutation carries a fresh key, so that asking again after a lost
+//! connection does it once. Turns every refusal into a [`Problem`].
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use reqwest::{Method, RequestBuilder, Response, Url};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::problem::{Problem, Referrer};
+
+/// How long to wait for a connection, and for the next byte. Unpacking a large archive takes its time.
+const CONNECT_WAIT: Duration = Duration::from_secs(10);
+const READ_WAIT: Duration = Duration::from_secs(300);
+
+/// One server and who we are to it.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: Url,
+    token: Option<String>,
+    reason: Option<String>,
+}
+
+/// A change to ask for.
+#[derive(Debug)]
+pub(crate) struct Change {
+    method: Method,
+    body: Option<serde_json::Value>,
+    query: Vec<(&'static str, String)>,
+    expect: Option<u64>,
+}
+
+/// A page of a list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Items<T> {
+    /// What is on it.
+    pub(crate) items: Vec<T>,
+    /// Where the next one starts.
+    pub(crate) next: Option<u64>,
+}
+
+impl Change {
+    /// A change without a body.
+    pub(crate) fn new(method: Method) -> Self {
+        Self { method, body: None, query: Vec::new(), expect: None }
+    }
+
+    /// With a body.
+    pub(crate) fn body(self, body: &impl Serialize) -> Result<Self> {
+        Ok(Self { body: Some(serde_json::to_value(body)?), ..self })
+    }
+
+    /// With a word in the query.
+    pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.query.push((name, value.to_string()));
+        self
+    }
+
+    /// Only if the revision is still this one.
+    pub(crate) fn expect(self, expect: Option<u64>) -> Self {
+        Self { expect, ..self }
+    }
+}
+
+impl Client {
+    /// A client of the server at an address.
+    pub(crate) fn new(url: &str, token: Option<String>, reason: Option<String>) -> Result<Self> {
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_WAIT)
+            .read_timeout(READ_WAIT)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .context("cannot set up HTTP")?;
+        let base = Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host());
+        let base = base.ok_or_else(|| {
+            let problem = Problem::usage(format!("`{url}` is not the address of a folio server"));
+            problem.hint("write it like `http://127.0.0.1:7070`")
+        })?;
+        Ok(Self { http, base, token, reason })
+    }
+
+    /// Reads something.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<T> {
+        let answer = self.fetch(path, query).await?;
+        decode(answer).await
+    }
+
+    /// Reads something that is not JSON.
+    pub(crate) async fn fetch(&self, path: &[&str], query: &[(&str, String)]) -> Result<Response> {
+        self.send(self.request(Method::GET, path, query)).await
+    }
+
+    /// Reads a whole list, page by page.
+    pub(crate) async fn pages<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        (cursor, limit): (&str, usize),
+    ) -> Result<Vec<T>> {
+        let mut items = Vec::new();
+        let mut place = None;
+        loop {
+            let mut query = vec![("limit", (limit - items.len()).min(1000).to_string())];
+            query.extend(place.map(|place: u64| (cursor, place.to_string())));
+            let page: Items<T> = self.get(path, &query).await?;
+            let empty = page.items.is_empty();
+            items.extend(page.items);
+            place = page.next;
+            if place.is_none() || empty || items.len() >= limit {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Changes something. Asks once more if the connection breaks, which changes it once all the same.
+    pub(crate) async fn change<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        change: Change,
+    ) -> Result<T> {
+        let mut request = self.request(change.method, path, &change.query);
+        request = request.header("Idempotency-Key", uuid::Uuid::new_v4().to_string());
+        if let Some(body) = &change.body {
+            request = request.json(body);
+        }
+        if let Some(revision) = change.expect {
+            request = request.header("If-Match", format!("\"{revision}\""));
+        }
+        if let Some(reason) = &self.reason {
+            request = request.header("Folio-Reason", percent_encode(reason));
+        }
+        let again = request.try_clone();
+        let answer = match (self.send(request).await, again) {
+            (Err(error), Some(again)) if is_lost(&error) => self.send(again).await,
+            (answer, _) => answer,
+        };
+        decode(answer?).await
+    }
+
+    /// Asks something that changes nothing, with a body.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T> {
+        let answer = self.send(self.request(Method::POST, path, &[]).json(body)).await?;
+        decode(answer).await
+    }
+
+    /// Sends nodes, framed.
+    pub(crate) async fn send_nodes<T: DeserializeOwned>(&self, frames: Bytes) -> Result<T> {
+        let request = self.request(Method::POST, &["blobs"], &[]).body(frames);
+        decode(self.send(request.header("Content-Type", folio_api::NODES_MEDIA_TYPE)).await?).await
+    }
+
+    fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(["folio", "v1"]).extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let request = self.http.request(method, url);
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response> {
+        let answer = request.send().await.map_err(|error| self.unreachable(error))?;
+        if answer.status().is_success() { Ok(answer) } else { Err(refusal(answer).await) }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> anyhow::Error {
+        let base = self.base.as_str().trim_end_matches('/');
+        let problem = if error.is_connect() {
+            let problem = Problem::new(format!("cannot reach a folio server at {base}"));
+            problem.hint("start one with `folio serve`, or name another with FOLIO_URL or --url")
+        } else {
+            Problem::new(format!("the connection to {base} broke"))
+        };
+        anyhow::Error::new(error.without_url()).context(problem)
+    }
+}
+
+/// Whether a request may or may not have arrived.
+pub(crate) fn is_lost(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<reqwest::Error>().is_some_and(|error| !error.is_connect())
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    error: Refusal,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    message: String,
+    hint: Option<String>,
+    #[serde(default)]
+    referrers: Vec<Referrer>,
+}
+
+async fn refusal(answer: Response) -> anyhow::Error {
+    let status = answer.status();
+    let body = answer.bytes().await.unwrap_or_default();
+    match serde_json::from_slice::<Refused>(&body) {
+        Ok(Refused { error }) => {
+            let mut problem = Problem::new(error.message).referrers(error.referrers);
+            problem.hint = error.hint;
+            problem.into()
+        }
+        Err(_) => {
+            let problem = Problem::new(format!("the server answered {status}"));
+            problem.hint("is this the control port of a folio server?").into()
+        }
+    }
+}
+
+async fn decode<T: DeserializeOwned>(answer: Response) -> Result<T> {
+    let body = answer.bytes().await.context("the answer broke off")?;
+    serde_json::from_slice(&body).with_context(|| {
+        let problem = Problem::new("the server's answer cannot be understood");
+        problem.hint("is it a folio of the same version?")
+    })
+}
+
+/// Header values are ASCII: everything else is written as `%XX`.
+fn percent_encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let encode = |byte: u8| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    text.bytes().map(encode).collect()
+}

@@ -1,0 +1,78 @@
+//! What each command does: ask the server, print the answer. One module per group of commands; what functions
+//! and packages share is in [`unit`] and [`version`].
+
+pub(crate) mod alias;
+pub(crate) mod app;
+pub(crate) mod function;
+pub(crate) mod history;
+pub(crate) mod maintenance;
+pub(crate) mod package;
+pub(crate) mod publish;
+pub(crate) mod storage;
+pub(crate) mod tag;
+pub(crate) mod unit;
+pub(crate) mod version;
+
+use anyhow::Result;
+use clap::CommandFactory;
+use folio_model::AppName;
+
+use crate::cli::{Cli, Command, Globals};
+use crate::client::Client;
+use crate::config::Config;
+use crate::output::{self, Format};
+use crate::{demo, serve};
+
+/// One run of a client command.
+pub(crate) struct Session {
+    /// The server.
+    pub(crate) client: Client,
+    /// How to print what it says.
+    pub(crate) output: Format,
+    app: AppName,
+}
+
+impl Session {
+    /// The app to work in: the one written in a reference, else the one of the flag.
+    pub(crate) fn app(&self, written: Option<&AppName>) -> AppName {
+        written.unwrap_or(&self.app).clone()
+    }
+
+    fn open(globals: Globals, config: &Config) -> Result<Self> {
+        let url = config.url(globals.url.as_deref());
+        let client = Client::new(&url, config.token()?, globals.reason)?;
+        Ok(Self { client, output: globals.output, app: globals.app })
+    }
+}
+
+/// Runs one command.
+pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
+    let Cli { globals, command } = cli;
+    match command {
+        Command::Serve(command) => serve::run(command, &config).await,
+        Command::Demo(command) => Box::pin(demo::run(command)).await,
+        Command::Check(command) => maintenance::check(command, &config, globals.output).await,
+        Command::Backup(command) => maintenance::backup(command, &config).await,
+        Command::Restore(command) => maintenance::restore(command, &config).await,
+        Command::Completions(command) => {
+            let mut script = Vec::new();
+            clap_complete::generate(command.shell, &mut Cli::command(), "folio", &mut script);
+            output::bytes(&script)
+        }
+        Command::Version => output::print(concat!("folio ", env!("CARGO_PKG_VERSION"))),
+        command => Box::pin(ask(command, &Session::open(globals, &config)?)).await,
+    }
+}
+
+/// Runs a command that asks the server.
+async fn ask(command: Command, session: &Session) -> Result<()> {
+    match command {
+        Command::Function(command) => function::run(session, command).await,
+        Command::Package(command) => package::run(session, command).await,
+        Command::App(command) => app::run(session, command).await,
+        Command::Log(command) => history::log(session, command).await,
+        Command::Undo(command) => history::undo(session, command).await,
+        Command::Gc(command) => storage::gc(session, command).await,
+        other => unreachable!("{other:?} needs no server"),
+    }
+}

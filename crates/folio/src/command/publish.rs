@@ -1,0 +1,163 @@
+//! What flags say about a function or package: its files, settings, and how to publish it. Uploads the files
+//! and makes the [`Fields`] a request carries.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use folio_core::Limits;
+use folio_core::request::{ContentRef, Fields};
+use folio_model::{Name, VersionId};
+use serde::Deserialize;
+
+use super::Session;
+use crate::content::{self, Given};
+use crate::name::Named;
+use crate::upload;
+
+/// The files of a package, and how it is built.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Content")]
+pub(crate) struct PackageFields {
+    /// Run in this environment, such as `nodejs`
+    #[arg(long, value_name = "NAME")]
+    env: Option<Name>,
+    /// Run this one file
+    #[arg(long, value_name = "FILE", conflicts_with = "deploy")]
+    code: Option<PathBuf>,
+    /// Build these sources: a directory, or a zip, tar or tar.gz archive
+    #[arg(long, value_name = "PATH", visible_aliases = ["sourcearchive", "source"])]
+    src: Option<PathBuf>,
+    /// Run these files as they are: a directory, or a zip, tar or tar.gz archive
+    #[arg(long, value_name = "PATH", visible_alias = "deployarchive")]
+    deploy: Option<PathBuf>,
+    /// Build the sources with this command
+    #[arg(long, value_name = "COMMAND")]
+    buildcmd: Option<String>,
+}
+
+/// The files and settings of a function.
+#[derive(Debug, Args)]
+pub(crate) struct FunctionFields {
+    #[command(flatten)]
+    package: PackageFields,
+    /// Take the code from this package
+    #[arg(long, value_name = "NAME", visible_alias = "pkgname", help_heading = "Content")]
+    pkg: Option<Name>,
+    /// Call this inside the package
+    #[arg(long, value_name = "ENTRY", visible_alias = "entry", help_heading = "Content")]
+    entrypoint: Option<String>,
+}
+
+/// How to publish.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Publishing {
+    /// Call the new version this; five random characters if left out
+    #[arg(long, value_name = "ID")]
+    pub(crate) version: Option<VersionId>,
+    /// Say what is new
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Publish nothing if it would equal the latest version
+    #[arg(long)]
+    pub(crate) if_changed: bool,
+    /// Refuse unless the unit is still at this revision
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) expect: Option<u64>,
+}
+
+/// A version of a package to publish.
+#[derive(Debug, Args)]
+pub(crate) struct PackageVersion {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    fields: PackageFields,
+    #[command(flatten)]
+    publishing: Publishing,
+}
+
+/// A version of a function to publish.
+#[derive(Debug, Args)]
+pub(crate) struct FunctionVersion {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    fields: FunctionFields,
+    #[command(flatten)]
+    publishing: Publishing,
+    /// Use this version of the package, if it is not called as the new version is
+    #[arg(long, value_name = "ID")]
+    pkg_version: Option<VersionId>,
+    /// Add the new version to this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<VersionId>,
+}
+
+/// A version of either to publish.
+pub(crate) struct NewVersion {
+    pub(crate) named: Named,
+    pub(crate) fields: FunctionFields,
+    pub(crate) publishing: Publishing,
+    pub(crate) package_version: Option<VersionId>,
+    pub(crate) tag: Option<VersionId>,
+}
+
+impl From<PackageVersion> for NewVersion {
+    fn from(new: PackageVersion) -> Self {
+        let PackageVersion { named, fields, publishing } = new;
+        Self { named, fields: fields.into(), publishing, package_version: None, tag: None }
+    }
+}
+
+impl From<FunctionVersion> for NewVersion {
+    fn from(new: FunctionVersion) -> Self {
+        let FunctionVersion { named, fields, publishing, pkg_version, tag } = new;
+        Self { named, fields, publishing, package_version: pkg_version, tag }
+    }
+}
+
+impl From<PackageFields> for FunctionFields {
+    fn from(package: PackageFields) -> Self {
+        Self { package, pkg: None, entrypoint: None }
+    }
+}
+
+impl FunctionFields {
+    /// Uploads the files and names them.
+    pub(crate) async fn upload(self, session: &Session) -> Result<Fields> {
+        let Self { package, pkg, entrypoint } = self;
+        let PackageFields { env, code, src, deploy, buildcmd } = package;
+        let deployment = code.map(Given::Code).or(deploy.map(Given::Files));
+        let [source, deployment] = upload(session, [src.map(Given::Files), deployment]).await?;
+        Ok(Fields {
+            environment: env,
+            source,
+            deployment,
+            build_command: buildcmd,
+            package: pkg,
+            entrypoint,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Server {
+    limits: Limits,
+}
+
+/// Uploads up to two sets of files, after asking how large they may be.
+async fn upload(session: &Session, given: [Option<Given>; 2]) -> Result<[Option<ContentRef>; 2]> {
+    let mut uploaded = [None, None];
+    if given.iter().all(Option::is_none) {
+        return Ok(uploaded);
+    }
+    let Server { limits } = session.client.get(&[], &[]).await?;
+    for (given, uploaded) in given.into_iter().zip(&mut uploaded) {
+        let Some(given) = given else { continue };
+        let plan = tokio::task::spawn_blocking(move || content::plan(&given, &limits)).await??;
+        *uploaded = Some(plan.content);
+        upload::upload(&session.client, plan, &limits).await?;
+    }
+    Ok(uploaded)
+}

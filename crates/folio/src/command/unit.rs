@@ -1,0 +1,179 @@
+//! Functions and packages as a whole: their drafts, lists, and deleting them.
+
+use anyhow::Result;
+use clap::Args;
+use folio_core::request::Fields;
+use folio_core::view::{Done, DraftView, PackageUse, Removed, UnitView};
+use folio_model::{Kind, Snapshot};
+use reqwest::Method;
+use serde_json::json;
+
+use super::{Session, alias};
+use crate::client::{Change, Items};
+use crate::name::{Named, UnitAt};
+use crate::output::{Details, Format, Table, list as join};
+
+/// What to show.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    named: Named,
+}
+
+/// What to delete.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    named: Named,
+    /// Take its versions out of tags, too
+    #[arg(long)]
+    cascade: bool,
+    /// Refuse unless it is still at this revision
+    #[arg(long, value_name = "REVISION")]
+    expect: Option<u64>,
+}
+
+/// Makes a unit with a draft.
+pub(crate) async fn create(
+    session: &Session,
+    kind: Kind,
+    unit: UnitAt,
+    fields: Fields,
+) -> Result<()> {
+    let body = json!({ "name": unit.name, "fields": fields });
+    let path = ["apps", unit.app.as_str(), kind.plural()];
+    let change = Change::new(Method::POST).body(&body)?;
+    let done: Done<UnitView> = session.client.change(&path, change).await?;
+    session.output.item(&done, |done| format!("{kind} {} created as a draft", done.result.name))
+}
+
+/// Lays fields over a draft.
+pub(crate) async fn update(
+    session: &Session,
+    kind: Kind,
+    unit: UnitAt,
+    (fields, expect): (Fields, Option<u64>),
+) -> Result<()> {
+    let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
+    let change = Change::new(Method::PATCH).body(&json!({ "fields": fields }))?.expect(expect);
+    let done: Done<UnitView> = session.client.change(&path, change).await?;
+    session.output.item(&done, |done| {
+        let changed = if done.changed { "changed" } else { "unchanged" };
+        format!("draft of {kind} {} {changed}", done.result.name)
+    })
+}
+
+/// Shows a unit.
+pub(crate) async fn get(session: &Session, kind: Kind, get: Get) -> Result<()> {
+    let unit = get.named.unit(session)?;
+    let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
+    let view: UnitView = session.client.get(&path, &[]).await?;
+    session.output.item(&view, |view| details(view).to_string())
+}
+
+/// Lists the units of a kind.
+pub(crate) async fn list(session: &Session, kind: Kind) -> Result<()> {
+    let app = session.app(None);
+    let path = ["apps", app.as_str(), kind.plural()];
+    let found: Items<UnitView> = session.client.get(&path, &[]).await?;
+    session.output.items(&found.items, table)
+}
+
+/// Deletes a unit and what belongs to it.
+pub(crate) async fn delete(session: &Session, kind: Kind, delete: Delete) -> Result<()> {
+    let unit = delete.named.unit(session)?;
+    let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
+    let mut change = Change::new(Method::DELETE).expect(delete.expect);
+    if delete.cascade {
+        change = change.query("cascade", true);
+    }
+    let done: Done<Removed> = session.client.change(&path, change).await?;
+    session.output.item(&done, |done| removed(&done.result))
+}
+
+/// What a delete removed, a line each.
+pub(crate) fn removed(removed: &Removed) -> String {
+    let aliases = removed.aliases.iter().map(|alias| format!("alias {alias} deleted"));
+    let versions = removed.versions.iter().map(|version| {
+        let (kind, name, id) = (version.kind, &version.name, &version.id);
+        format!("{kind} {name} version {id} deleted")
+    });
+    let units = removed.units.iter().map(|unit| format!("{} {} deleted", unit.kind, unit.name));
+    let lines: Vec<_> = aliases.chain(versions).chain(units).collect();
+    lines.join("\n")
+}
+
+/// The package behind a function, as a reference.
+pub(crate) fn package(used: Option<&PackageUse>) -> String {
+    used.map_or_else(String::new, |used| match &used.id {
+        Some(id) => format!("{}@{id}", used.name),
+        None => used.name.to_string(),
+    })
+}
+
+/// The lines about a spec.
+pub(crate) fn spec(details: Details, spec: &Snapshot) -> Details {
+    let details = details.line("Environment", spec.environment());
+    match spec {
+        Snapshot::Function(spec) => {
+            details.line("Entrypoint", spec.entrypoint.as_deref().unwrap_or_default())
+        }
+        Snapshot::Package(spec) => {
+            let tree = |content: Option<folio_model::Content>| {
+                content.map(|content| content.tree.to_string()).unwrap_or_default()
+            };
+            details
+                .line("Source", tree(spec.source))
+                .line("Deployment", tree(spec.deployment))
+                .line("Build command", spec.build_command.as_deref().unwrap_or_default())
+        }
+    }
+}
+
+fn shown(view: &UnitView) -> Option<(&Snapshot, Option<&PackageUse>)> {
+    let draft = view.draft.as_ref().map(|draft| (&draft.spec, draft.package.as_ref()));
+    draft.or(view.latest.as_ref().map(|latest| (&latest.spec, latest.package.as_ref())))
+}
+
+fn table(units: &[UnitView], format: Format) -> Table {
+    let wide = format == Format::Wide;
+    let mut table = if wide {
+        Table::new(["NAME", "LATEST", "DRAFT", "ENV", "PACKAGE", "ALIASES", "REVISION", "UID"])
+    } else {
+        Table::new(["NAME", "LATEST", "DRAFT", "ENV"])
+    };
+    for view in units {
+        let name = view.name.to_string();
+        let latest = view.latest.as_ref().map(|latest| latest.id.to_string()).unwrap_or_default();
+        let draft = if view.draft.is_some() { "yes" } else { "no" }.to_owned();
+        let (env, package) = shown(view).map_or_else(Default::default, |(spec, used)| {
+            (spec.environment().to_string(), package(used))
+        });
+        if wide {
+            let aliases = join(view.aliases.iter().map(|alias| &alias.name));
+            let (revision, uid) = (view.revision.to_string(), view.uid.to_string());
+            table.row([name, latest, draft, env, package, aliases, revision, uid]);
+        } else {
+            table.row([name, latest, draft, env]);
+        }
+    }
+    table
+}
+
+fn details(view: &UnitView) -> Details {
+    let latest = view.latest.as_ref().map(|version| format!("{} ({})", version.id, version.number));
+    let draft = view.draft.as_ref().map(|DraftView { digest, .. }| digest.to_string());
+    let mut details = Details::default()
+        .line("Name", &view.name)
+        .line("Kind", view.kind)
+        .line("App", &view.app)
+        .line("Latest", latest.unwrap_or_default())
+        .line("Draft", draft.unwrap_or_default());
+    if let Some((shown, used)) = shown(view) {
+        details = spec(details.line("Package", package(used)), shown);
+    }
+    let aliases = view.aliases.iter();
+    let aliases =
+        aliases.map(|found| format!("{} -> {}", found.name, alias::targets(&found.targets)));
+    details.line("Aliases", join(aliases)).line("Revision", view.revision)
+}

@@ -1,0 +1,188 @@
+//! Gets the files of a version back. A file appears under its name only when all of it has arrived.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use folio_core::upload::Part;
+use folio_model::{Digest, EntryName, Kind};
+use reqwest::Response;
+use sha2::{Digest as _, Sha256};
+
+use super::{Session, version, words};
+use crate::name::Versioned;
+use crate::output;
+use crate::problem::Problem;
+
+/// What to get, and where to put it.
+#[derive(Debug, Args)]
+pub(crate) struct Download {
+    #[command(flatten)]
+    versioned: Versioned,
+    /// Get what it is built from
+    #[arg(long, conflicts_with = "deployment")]
+    source: bool,
+    /// Get what runs
+    #[arg(long)]
+    deployment: bool,
+    /// Write to this file, or `-` for standard output [default: the name the server gives]
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Downloads the files of a version.
+pub(super) async fn run(session: &Session, kind: Kind, download: Download) -> Result<()> {
+    let (unit, at) = download.versioned.or_latest(session, kind).await?;
+    let mut path = version(&unit, kind, &at);
+    path.push("download".to_owned());
+    let part = match (download.source, download.deployment) {
+        (true, _) => Some(Part::Source),
+        (_, true) => Some(Part::Deployment),
+        _ => None,
+    };
+    let part = part.map(|part| serde_json::to_value(part).map(text)).transpose()?;
+    let query: Vec<_> = part.into_iter().map(|part| ("part", part)).collect();
+    let answer = session.client.fetch(&words(&path), &query).await?;
+    match download.file {
+        Some(file) if file.as_os_str() == "-" => to_output(answer).await,
+        file => {
+            let file = match file {
+                Some(file) => file,
+                None => suggested(&answer)?,
+            };
+            let bytes = to_file(answer, &file, download.force).await?;
+            output::talk(&format!("wrote {bytes} bytes to {}", file.display()));
+            Ok(())
+        }
+    }
+}
+
+fn text(value: serde_json::Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+async fn to_output(mut answer: Response) -> Result<()> {
+    let mut check = Check::new(&answer);
+    while let Some(piece) = answer.chunk().await.context("the download broke off")? {
+        check.take(&piece);
+        output::bytes(&piece)?;
+    }
+    check.finish()
+}
+
+async fn to_file(mut answer: Response, file: &Path, force: bool) -> Result<u64> {
+    let context = || format!("cannot write `{}`", file.display());
+    if !force && file.exists() {
+        let problem = Problem::new(format!("`{}` is there already", file.display()));
+        return Err(problem.hint("choose another with --file, or replace it with --force").into());
+    }
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let mut unfinished = tempfile::NamedTempFile::new_in(parent).with_context(context)?;
+    let mut check = Check::new(&answer);
+    while let Some(piece) = answer.chunk().await.context("the download broke off")? {
+        check.take(&piece);
+        unfinished.write_all(&piece).with_context(context)?;
+    }
+    let bytes = check.bytes;
+    check.finish()?;
+    if force {
+        unfinished.persist(file).with_context(context)?;
+    } else {
+        unfinished.persist_noclobber(file).with_context(context)?;
+    }
+    Ok(bytes)
+}
+
+/// Compares what arrives with the digest it was announced with.
+struct Check {
+    expected: Option<Digest>,
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl Check {
+    fn new(answer: &Response) -> Self {
+        let tag = answer.headers().get("ETag").and_then(|tag| tag.to_str().ok());
+        let expected = tag.and_then(|tag| tag.trim_matches('"').parse().ok());
+        Self { expected, hasher: Sha256::new(), bytes: 0 }
+    }
+
+    fn take(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+        self.bytes += piece.len() as u64;
+    }
+
+    fn finish(self) -> Result<()> {
+        let found = Digest::from_bytes(self.hasher.finalize().into());
+        match self.expected {
+            Some(expected) if expected != found => {
+                let problem = format!("what arrived is {found}, not {expected}");
+                Err(Problem::new(problem).hint("repeat the command").into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name the server gives, which may only be a plain name.
+fn suggested(answer: &Response) -> Result<PathBuf> {
+    let header = answer.headers().get("Content-Disposition").and_then(|value| value.to_str().ok());
+    let name = header.and_then(name_in);
+    let name = name.and_then(|name| name.parse::<EntryName>().ok());
+    let name = name.ok_or_else(|| {
+        Problem::new("the server gives no name for the file").hint("choose one with --file PATH")
+    })?;
+    Ok(PathBuf::from(name.as_str()))
+}
+
+/// `attachment; filename="a.js"; filename*=UTF-8''a.js`; the second form carries any character.
+fn name_in(header: &str) -> Option<String> {
+    if let Some((_, encoded)) = header.split_once("filename*=UTF-8''") {
+        return percent_decode(encoded.split(';').next()?.trim());
+    }
+    let (_, rest) = header.split_once("filename=")?;
+    let rest = rest.trim();
+    match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next().map(str::to_owned),
+        None => rest.split(';').next().map(|name| name.trim().to_owned()),
+    }
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, after) = rest.split_at_checked(2)?;
+        bytes.extend(hex::decode(digits).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(header: &str, expected: Option<&str>) {
+        assert_eq!(name_in(header).as_deref(), expected, "{header}");
+    }
+
+    #[test]
+    fn the_name_of_a_download_is_read_from_either_form() {
+        check("attachment; filename=\"a b.js\"", Some("a b.js"));
+        check("attachment; filename=a.js", Some("a.js"));
+        check("attachment; filename=\"_.js\"; filename*=UTF-8''%C3%A4.js", Some("ä.js"));
+        check("attachment", None);
+        check("attachment; filename*=UTF-8''%C", None);
+    }
+}

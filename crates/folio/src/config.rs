@@ -1,0 +1,84 @@
+//! What the environment says. The only module that reads it; everything else is handed a [`Config`].
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::problem::Problem;
+
+const URL: &str = "http://127.0.0.1:7070";
+
+/// The environment of one run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Config {
+    /// `FOLIO_URL`.
+    pub(crate) url: Option<String>,
+    /// `FOLIO_TOKEN`.
+    pub(crate) token: Option<String>,
+    /// The data directory: `FOLIO_DATA`, or where such things live.
+    pub(crate) data: Option<PathBuf>,
+    /// `FOLIO_CRASH`, which development builds obey.
+    pub(crate) crash: Option<String>,
+}
+
+impl Config {
+    /// Reads the environment.
+    pub(crate) fn from_environment() -> Self {
+        let data = variable("FOLIO_DATA").map(PathBuf::from);
+        let shared = || Some(PathBuf::from(variable("XDG_DATA_HOME")?).join("folio"));
+        let home = || Some(PathBuf::from(variable("HOME")?).join(".local/share/folio"));
+        Self {
+            url: text("FOLIO_URL"),
+            token: text("FOLIO_TOKEN"),
+            data: data.or_else(shared).or_else(home),
+            crash: text("FOLIO_CRASH"),
+        }
+    }
+
+    /// The server to talk to.
+    pub(crate) fn url(&self, flag: Option<&str>) -> String {
+        let url = flag.or(self.url.as_deref()).unwrap_or(URL);
+        url.trim_end_matches('/').to_owned()
+    }
+
+    /// The data directory to work on.
+    pub(crate) fn data(&self, flag: Option<PathBuf>) -> Result<PathBuf> {
+        flag.or_else(|| self.data.clone()).ok_or_else(|| {
+            Problem::new("no data directory is known").hint("name one with --data DIR").into()
+        })
+    }
+
+    /// The token to show the server: the one given, else the admin token of the data directory.
+    pub(crate) fn token(&self) -> Result<Option<String>> {
+        if let Some(token) = &self.token {
+            return Ok(Some(token.clone()));
+        }
+        let Some(data) = &self.data else { return Ok(None) };
+        read_token(&admin_token(data))
+    }
+}
+
+/// Where a data directory keeps its admin token.
+pub(crate) fn admin_token(data: &Path) -> PathBuf {
+    data.join("admin.token")
+}
+
+/// Reads a token file, if it is there.
+pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot read the token in `{}`", path.display()))
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn text(name: &str) -> Option<String> {
+    variable(name).map(|value| value.to_string_lossy().into_owned())
+}

@@ -1,0 +1,188 @@
+//! Data directories from outside: checking, backing up and restoring them. What is made appears under its name
+//! only when it is complete and checked; a crash leaves at most a directory with a name nobody uses.
+
+mod archive;
+
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use folio_core::ports::{Damage, StoreError, SystemClock};
+use folio_core::{Folio, Settings};
+use folio_store::DataDirectory;
+
+use crate::config;
+use crate::problem::{Problem, explained};
+
+const COPY_TRIES: usize = 3;
+
+/// Lists what is damaged in a data directory, which may be in use.
+pub(crate) async fn check(data: &Path) -> Result<Vec<Damage>> {
+    must_exist(data)?;
+    let found = check_once(data).await?;
+    if found.is_empty() {
+        return Ok(found);
+    }
+    // A server may have swept between our reading the index and the packs: damage is what stays.
+    let again = check_once(data).await?;
+    Ok(found.into_iter().filter(|damage| again.contains(damage)).collect())
+}
+
+/// Copies a data directory to a directory, or to a file if its name ends in `.tar`.
+pub(crate) async fn backup(data: &Path, to: &Path) -> Result<()> {
+    must_exist(data)?;
+    if to.exists() {
+        let problem = Problem::new(format!("`{}` is there already", to.display()));
+        return Err(problem
+            .hint("a backup is never written over another: choose a new name")
+            .into());
+    }
+    let unfinished = Unfinished::beside(to)?;
+    let copy = unfinished.path().join("copy");
+    copy_checked(data, &copy).await?;
+    let done = if to.extension().is_some_and(|extension| extension == "tar") {
+        let file = unfinished.path().join("copy.tar");
+        archive::pack(&copy, &file).with_context(|| format!("cannot write `{}`", to.display()))?;
+        file
+    } else {
+        copy
+    };
+    appear(&done, to)
+}
+
+/// Makes a data directory from a backup.
+pub(crate) async fn restore(from: &Path, data: &Path) -> Result<()> {
+    refuse_used(data)?;
+    let unfinished = Unfinished::beside(data)?;
+    let copy = unfinished.path().join("copy");
+    let about = fs::metadata(from).with_context(|| format!("cannot read `{}`", from.display()))?;
+    if about.is_dir() {
+        must_exist(from)?;
+        copy_checked(from, &copy).await?;
+    } else {
+        archive::unpack(from, &copy)
+            .with_context(|| format!("`{}` is not a backup", from.display()))?;
+        refuse_damaged(&copy, from).await?;
+    }
+    appear(&copy, data)
+}
+
+async fn check_once(data: &Path) -> Result<Vec<Damage>> {
+    let clock = Arc::new(SystemClock);
+    let opened = match DataDirectory::open_read_only(data, clock.clone()) {
+        Err(StoreError::Corrupt { what }) => {
+            return Ok(vec![Damage { what: format!("{what} is damaged"), digest: None }]);
+        }
+        opened => opened.map_err(explained)?,
+    };
+    let DataDirectory { ledger, blobs, .. } = opened;
+    let folio = Folio::new(ledger, blobs, clock, Settings::default());
+    match folio.check().await {
+        Err(StoreError::Corrupt { what }) => {
+            Ok(vec![Damage { what: format!("{what} is damaged"), digest: None }])
+        }
+        checked => checked.map_err(explained),
+    }
+}
+
+async fn copy_checked(from: &Path, to: &Path) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match DataDirectory::copy(from, to).await {
+            Err(StoreError::Conflict { .. }) if tries < COPY_TRIES => fs::remove_dir_all(to)?,
+            Err(StoreError::Conflict { what }) => {
+                let problem = Problem::new(format!("{what} is missing in `{}`", from.display()));
+                return Err(problem.hint("`folio check` shows what is damaged").into());
+            }
+            copied => break copied.map_err(explained)?,
+        }
+    }
+    copy_token(from, to)?;
+    refuse_damaged(to, from).await
+}
+
+/// A backup can be restored and used at once, so it holds the admin's token as the directory does.
+fn copy_token(from: &Path, to: &Path) -> Result<()> {
+    let Some(token) = config::read_token(&config::admin_token(from))? else { return Ok(()) };
+    let path = config::admin_token(to);
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    std::io::Write::write_all(&mut file, format!("{token}\n").as_bytes())?;
+    file.sync_all()?;
+    Ok(File::open(to)?.sync_all()?)
+}
+
+async fn refuse_damaged(copy: &Path, from: &Path) -> Result<()> {
+    let damage = check_once(copy).await?;
+    forget_readers(copy)?;
+    if damage.is_empty() {
+        return Ok(());
+    }
+    let what: Vec<_> = damage.iter().map(|damage| damage.what.as_str()).collect();
+    let problem = Problem::new(format!("`{}` is damaged, nothing was made", from.display()));
+    let problem = problem.hint("`folio check` lists all damage of a directory");
+    Err(anyhow::anyhow!(what.join("; ")).context(problem))
+}
+
+/// Removes the empty files that reading the copy left beside its database.
+fn forget_readers(copy: &Path) -> Result<()> {
+    for name in ["folio.db-wal", "folio.db-shm"] {
+        let path = copy.join(name);
+        if path.exists() {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn must_exist(data: &Path) -> Result<()> {
+    if data.join("folio.db").is_file() {
+        return Ok(());
+    }
+    let problem = Problem::new(format!("`{}` is not a data directory", data.display()));
+    Err(problem.hint("name one with --data DIR").into())
+}
+
+fn refuse_used(data: &Path) -> Result<()> {
+    let entries = match fs::read_dir(data) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.with_context(|| format!("cannot read `{}`", data.display()))?,
+    };
+    if entries.count() == 0 {
+        return Ok(());
+    }
+    let problem = Problem::new(format!("`{}` is not empty", data.display()));
+    bail!(problem.hint("restore into a new directory, then move it where you want it"))
+}
+
+/// Gives something its name, durably.
+fn appear(from: &Path, to: &Path) -> Result<()> {
+    let context = || format!("cannot make `{}`", to.display());
+    // An empty directory gives way; anything else in this place makes the rename fail.
+    fs::rename(from, to).with_context(context)?;
+    File::open(parent(to)).and_then(|parent| parent.sync_all()).with_context(context)
+}
+
+/// A directory beside what is being made, on the same file system. Goes when it is dropped.
+struct Unfinished(tempfile::TempDir);
+
+impl Unfinished {
+    fn beside(to: &Path) -> Result<Self> {
+        let above = parent(to);
+        let context = || format!("cannot write to `{}`", above.display());
+        fs::create_dir_all(&above).with_context(context)?;
+        let made = tempfile::Builder::new().prefix(".folio-unfinished-").tempdir_in(&above);
+        Ok(Self(made.with_context(context)?))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+fn parent(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or_else(|| PathBuf::from("."), Path::to_owned)
+}

@@ -1,0 +1,68 @@
+//! Failures a user reads: what happened, what to do about it, and who stands in the way. Put one at the top of
+//! an error, or anywhere in its chain; [`crate::output`] finds and prints it.
+
+use folio_core::Explain;
+use serde::Deserialize;
+
+/// A failure with its way out.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Problem {
+    message: String,
+    /// What to do next.
+    pub(crate) hint: Option<String>,
+    /// Everything that stands in the way.
+    pub(crate) referrers: Vec<Referrer>,
+    /// The exit code of the command.
+    pub(crate) exit: u8,
+}
+
+/// Something that stands in the way.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Referrer {
+    /// What it is.
+    pub(crate) kind: String,
+    /// Its name.
+    pub(crate) name: String,
+}
+
+impl Problem {
+    /// A failure without a hint yet.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, referrers: Vec::new(), exit: 1 }
+    }
+
+    /// A command line that makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: 2, ..Self::new(message) }
+    }
+
+    /// Says what to do.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Names what stands in the way.
+    pub(crate) fn referrers(self, referrers: Vec<Referrer>) -> Self {
+        Self { referrers, ..self }
+    }
+}
+
+/// A refusal of the core, for a command that works on the data directory itself.
+pub(crate) fn explained<E: Explain + Send + Sync + 'static>(error: E) -> anyhow::Error {
+    let mut problem = Problem::new(error.to_string());
+    problem.hint = error.hint();
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    let mut report: Option<anyhow::Error> = None;
+    for cause in causes.into_iter().rev() {
+        report = Some(match report {
+            None => anyhow::Error::msg(cause),
+            Some(below) => below.context(cause),
+        });
+    }
+    match report {
+        None => problem.into(),
+        Some(below) => below.context(problem),
+    }
+}

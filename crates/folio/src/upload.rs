@@ -1,0 +1,152 @@
+//! Uploads content: asks from the root down what the server lacks, then sends only that, children before
+//! parents. What broke off is resumed by asking again, so nothing is sent twice.
+
+use std::collections::{HashMap, HashSet};
+
+use anyhow::Result;
+use bytes::{BufMut, Bytes, BytesMut};
+use folio_core::Limits;
+use folio_core::upload::Uploaded;
+use folio_model::{Digest, NodeKind};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::client::{self, Client};
+use crate::content::{Plan, Planned};
+
+/// Bytes of one batch; the server may allow less.
+const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
+const FRAME_BYTES: u64 = 37;
+const END_BYTES: u64 = 5;
+const TRIES: u32 = 3;
+
+/// Makes sure that the server has everything a plan names.
+pub(crate) async fn upload(client: &Client, plan: Plan, limits: &Limits) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        let missing = missing(client, &plan, limits).await?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        tries += 1;
+        match send(client, &plan, &missing, limits).await {
+            Err(error) if tries < TRIES && client::is_lost(&error) => {}
+            sent => return sent,
+        }
+    }
+}
+
+/// Asks level by level; below what the server has, nothing is asked.
+async fn missing(client: &Client, plan: &Plan, limits: &Limits) -> Result<HashSet<Digest>> {
+    let nodes: HashMap<Digest, &Planned> =
+        plan.nodes.iter().map(|node| (node.digest, node)).collect();
+    let mut missing = HashSet::new();
+    let mut level = vec![plan.root];
+    while !level.is_empty() {
+        let mut next = HashSet::new();
+        for digest in ask(client, &level, limits).await? {
+            missing.insert(digest);
+            next.extend(nodes.get(&digest).map(|node| node.children()).unwrap_or_default());
+        }
+        level = next.into_iter().filter(|digest| !missing.contains(digest)).collect();
+    }
+    Ok(missing)
+}
+
+#[derive(Serialize)]
+struct Question<'a> {
+    digests: &'a [Digest],
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    missing: Vec<Digest>,
+}
+
+async fn ask(client: &Client, digests: &[Digest], limits: &Limits) -> Result<Vec<Digest>> {
+    let most = usize::try_from(limits.batch_nodes_max.clamp(1, 10_000)).unwrap_or(1);
+    let mut missing = Vec::new();
+    for digests in digests.chunks(most) {
+        let answer: Answer = client.ask(&["blobs", "missing"], &Question { digests }).await?;
+        missing.extend(answer.missing);
+    }
+    Ok(missing)
+}
+
+async fn send(
+    client: &Client,
+    plan: &Plan,
+    missing: &HashSet<Digest>,
+    limits: &Limits,
+) -> Result<()> {
+    let nodes: Vec<_> = plan.nodes.iter().filter(|node| missing.contains(&node.digest)).collect();
+    let progress = progress(nodes.iter().map(|node| node.bytes).sum());
+    let mut batch = Batch::new(limits);
+    for node in nodes {
+        if batch.is_full(node) {
+            batch.send(client).await?;
+        }
+        batch.add(node)?;
+        progress.inc(node.bytes);
+    }
+    batch.send(client).await?;
+    progress.finish_and_clear();
+    Ok(())
+}
+
+/// Shown on a terminal only.
+fn progress(bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::new(bytes);
+    let style = ProgressStyle::with_template("uploading {bytes}/{total_bytes} {wide_bar}");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Frames on their way.
+struct Batch {
+    frames: BytesMut,
+    count: u32,
+    bytes_max: u64,
+    nodes_max: u64,
+}
+
+impl Batch {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            frames: BytesMut::new(),
+            count: 0,
+            bytes_max: BATCH_BYTES_MAX.min(limits.batch_bytes_max).saturating_sub(END_BYTES),
+            nodes_max: limits.batch_nodes_max,
+        }
+    }
+
+    fn is_full(&self, next: &Planned) -> bool {
+        let bytes = self.frames.len() as u64 + FRAME_BYTES + next.bytes;
+        self.count > 0 && (bytes > self.bytes_max || u64::from(self.count) >= self.nodes_max)
+    }
+
+    fn add(&mut self, node: &Planned) -> Result<()> {
+        let bytes = node.read()?;
+        self.frames.put_u8(match node.kind {
+            NodeKind::Raw => 0,
+            NodeKind::Chunked => 1,
+            NodeKind::Tree => 2,
+        });
+        self.frames.put_slice(node.digest.as_bytes());
+        self.frames.put_u32(u32::try_from(bytes.len())?);
+        self.frames.put_slice(&bytes);
+        self.count += 1;
+        Ok(())
+    }
+
+    async fn send(&mut self, client: &Client) -> Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        self.frames.put_u8(0xFF);
+        self.frames.put_u32(self.count);
+        let frames: Bytes = self.frames.split().freeze();
+        self.count = 0;
+        let _: Uploaded = client.send_nodes(frames).await?;
+        Ok(())
+    }
+}

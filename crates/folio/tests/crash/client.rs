@@ -1,0 +1,106 @@
+//! Speaks the control API directly, so that a test knows exactly what was acknowledged.
+
+use std::time::Duration;
+
+use folio_model::{Digest, Tree, TreeEntry};
+use reqwest::{Client as Http, Method, StatusCode};
+use serde_json::{Value, json};
+
+/// One client of one server.
+#[derive(Clone)]
+pub struct Client {
+    http: Http,
+    url: String,
+    token: String,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Done, for ever.
+    Acknowledged(Value),
+    /// Refused, with its code.
+    Refused(StatusCode, Value),
+    /// Nobody knows: the connection broke.
+    Unknown,
+}
+
+impl Client {
+    pub fn new(url: &str, token: &str) -> Self {
+        let http = Http::builder().timeout(Duration::from_secs(20)).build().unwrap();
+        Self { http, url: url.to_owned(), token: token.to_owned() }
+    }
+
+    /// Sends a request under an idempotency key.
+    pub async fn send(&self, method: Method, path: &str, body: &Value, key: &str) -> Answer {
+        let request = self
+            .http
+            .request(method, format!("{}/folio/v1{path}", self.url))
+            .bearer_auth(&self.token)
+            .header("Idempotency-Key", key)
+            .json(body);
+        answer(request).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        let request = self.http.get(format!("{}/folio/v1{path}", self.url)).bearer_auth(&self.token);
+        answer(request).await
+    }
+
+    /// Uploads one file and returns the tree that holds it, or nothing if the connection broke.
+    pub async fn upload(&self, text: &str) -> Option<Digest> {
+        let digest = Digest::of(text.as_bytes());
+        let entry = TreeEntry::File {
+            name: "main.js".parse().unwrap(),
+            digest,
+            bytes: text.len() as u64,
+            executable: false,
+        };
+        let tree = Tree::new(vec![entry]).unwrap().encode();
+        let root = Digest::of(&tree);
+        let mut body = Vec::new();
+        for (kind, digest, bytes) in [(0, digest, text.as_bytes()), (2, root, &tree)] {
+            body.push(kind);
+            body.extend_from_slice(digest.as_bytes());
+            body.extend_from_slice(&u32::try_from(bytes.len()).unwrap().to_be_bytes());
+            body.extend_from_slice(bytes);
+        }
+        body.push(0xFF);
+        body.extend_from_slice(&2_u32.to_be_bytes());
+        let request = self
+            .http
+            .post(format!("{}/folio/v1/blobs", self.url))
+            .bearer_auth(&self.token)
+            .header("Content-Type", "application/vnd.folio.nodes")
+            .body(body);
+        match answer(request).await {
+            Answer::Acknowledged(_) => Some(root),
+            Answer::Refused(status, said) => panic!("an upload was refused: {status} {said}"),
+            Answer::Unknown => None,
+        }
+    }
+
+    /// Publishes a function version made of new bytes.
+    pub async fn publish(&self, function: &str, id: &str, key: &str) -> Answer {
+        let Some(tree) = self.upload(&format!("{function} {id}")).await else {
+            return Answer::Unknown;
+        };
+        let body = json!({
+            "start": "fresh",
+            "id": id,
+            "fields": { "environment": "nodejs", "deployment": { "tree": tree, "layout": "file" } },
+        });
+        let path = format!("/apps/default/functions/{function}/versions");
+        self.send(Method::POST, &path, &body, key).await
+    }
+}
+
+async fn answer(request: reqwest::RequestBuilder) -> Answer {
+    let Ok(response) = request.send().await else { return Answer::Unknown };
+    let status = response.status();
+    match response.json().await {
+        Ok(body) if status.is_success() => Answer::Acknowledged(body),
+        Ok(body) => Answer::Refused(status, body),
+        Err(_) => Answer::Unknown,
+    }
+}
