@@ -154,6 +154,7 @@ pub struct MemberView {
 /// What a command that changes something answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Done{T}")]
 pub struct Done<T> {
     /// What it made or moved.
     #[serde(flatten)]
