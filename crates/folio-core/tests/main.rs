@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! The rules, told as facts, on the memory stores.
 
 mod aliases;
