@@ -16,3 +16,6 @@ mod writer;
 
 pub use db::{Db, Options};
 pub use ledger::SqliteLedger;
+
+#[cfg(test)]
+mod tests;

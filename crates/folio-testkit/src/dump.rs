@@ -15,7 +15,8 @@ pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
     let tags = state.tags(app)?;
     let tags = tags.iter().map(|found| tag(state, app, found));
     let entries = state.entries(Some(app), Page::ALL)?;
-    let undone: Result<Vec<_>, _> = entries.iter().map(|entry| state.undone_by(entry.seq)).collect();
+    let undone: Result<Vec<_>, _> =
+        entries.iter().map(|entry| state.undone_by(entry.seq)).collect();
     Ok(json!({
         "exists": state.has_app(app)?,
         "units": units,

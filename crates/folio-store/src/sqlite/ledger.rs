@@ -10,7 +10,7 @@ use super::{Db, apply, verify};
 
 /// The ledger of a data directory.
 pub struct SqliteLedger {
-    db: Db,
+    pub(super) db: Db,
     head: watch::Sender<u64>,
 }
 

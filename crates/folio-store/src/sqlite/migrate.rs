@@ -47,11 +47,16 @@ pub(crate) fn refuse_newer(found: u32) -> Result<u32, StoreError> {
 fn step(conn: &mut Connection, schema: u32) -> Result<(), StoreError> {
     let context = "bring the database to a newer schema";
     let transaction = conn.transaction().map_err(failure(context))?;
-    let mut statements = Batch::new(&transaction, STEPS[schema as usize - 1]);
+    let mut statements = Batch::new(&transaction, step_sql(schema));
     while let Some(mut statement) = statements.next().map_err(failure(context))? {
         statement.execute([]).map_err(failure(context))?;
         crash::point("migrate.step");
     }
     transaction.pragma_update(None, "user_version", schema).map_err(failure(context))?;
     transaction.commit().map_err(failure(context))
+}
+
+/// The statements that make a schema from the one before.
+pub(super) fn step_sql(schema: u32) -> &'static str {
+    STEPS[schema as usize - 1]
 }

@@ -21,7 +21,10 @@ pub async fn concurrent_appends_are_all_kept_in_one_order(ledger: &dyn Ledger) {
         let plan = move |state: &dyn State| next(state, uid, caller, &template, &base);
         async move {
             let entry = ledger.append(Box::new(plan)).await.expect("it fits").expect("a change");
-            assert!(*ledger.head().borrow() >= entry.seq, "the head is behind an acknowledged entry");
+            assert!(
+                *ledger.head().borrow() >= entry.seq,
+                "the head is behind an acknowledged entry"
+            );
             entry.seq
         }
     };

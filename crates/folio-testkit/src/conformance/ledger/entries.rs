@@ -182,7 +182,11 @@ pub async fn a_conflict_in_the_middle_changes_nothing(ledger: &dyn Ledger) {
     let (app, digest) = (world.app.clone(), snapshot.digest());
     let lost = world.look(move |state| {
         let key = format!("lost in {app}");
-        Ok((state.answer(&key)?, state.snapshot(digest)?, state.id_taken(&app, &super::world::version_id("v2"))?))
+        Ok((
+            state.answer(&key)?,
+            state.snapshot(digest)?,
+            state.id_taken(&app, &super::world::version_id("v2"))?,
+        ))
     });
     let (answer, _, taken) = lost.await;
     assert_eq!((answer, taken), (None, false));

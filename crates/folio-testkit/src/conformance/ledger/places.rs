@@ -145,5 +145,8 @@ pub async fn placements_need_an_app_version(ledger: &dyn Ledger) {
     let other = World::new(ledger).await;
     let theirs = other.create(Kind::Function, "hello").await;
     world.refuses_change(change(&theirs, placement(&theirs, None, false), Some("g1"))).await;
-    world.append(change(&unit, placement(&unit, Some(1), false), Some("g1"))).await.expect("it fits");
+    world
+        .append(change(&unit, placement(&unit, Some(1), false), Some("g1")))
+        .await
+        .expect("it fits");
 }

@@ -36,7 +36,8 @@ pub async fn pointers_move_only_from_where_they_are(ledger: &dyn Ledger) {
     world.refuses(vec![unit.point("stable", None, Some(2))]).await;
     world.refuses(vec![unit.point("stable", Some(2), None)]).await;
 
-    let split = [Share { number: number(1), weight: 9_000 }, Share { number: number(2), weight: 1_000 }];
+    let split =
+        [Share { number: number(1), weight: 9_000 }, Share { number: number(2), weight: 1_000 }];
     let split = Place::Versions(Weights::new(split.to_vec()).expect("it sums up"));
     let only = Place::Versions(Weights::only(number(1)));
     let pointer = unit.alias("stable");
@@ -93,7 +94,9 @@ pub async fn a_version_knows_what_points_at_it(ledger: &dyn Ledger) {
     assert_eq!(group.as_ref(), tags.first());
 
     world.must(vec![unit.point("b", Some(2), Some(1))]).await;
-    world.must(vec![Edit::Move { pointer: tag(&world), from: to, to: members(&[(&unit, 1)]) }]).await;
+    world
+        .must(vec![Edit::Move { pointer: tag(&world), from: to, to: members(&[(&unit, 1)]) }])
+        .await;
     assert_eq!(pointers().await, [unit.alias("a")]);
     let key = unit.at(1);
     let others = world.look(move |state| state.pointers_to(key)).await;
@@ -106,8 +109,8 @@ pub async fn moves_are_remembered_after_a_pointer_is_gone(ledger: &dyn Ledger) {
     let unit = with_versions(&world, 2).await;
     let made = world.must(vec![unit.point("stable", None, Some(1))]).await;
     world.must(vec![unit.point("other", None, Some(1))]).await;
-    let twice =
-        world.must(vec![unit.point("stable", Some(1), Some(2)), unit.point("stable", Some(2), Some(1))]);
+    let twice = world
+        .must(vec![unit.point("stable", Some(1), Some(2)), unit.point("stable", Some(2), Some(1))]);
     let twice = twice.await;
     let removed = world.must(vec![unit.point("stable", Some(1), None)]).await;
     let pointer = unit.alias("stable");

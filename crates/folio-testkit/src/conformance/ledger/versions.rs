@@ -231,8 +231,7 @@ pub async fn content_roots_follow_versions_and_drafts(ledger: &dyn Ledger) {
     };
     let unit = world.create(Kind::Package, "code").await;
     let function_unit = world.create(Kind::Function, "hello").await;
-    let version =
-        Version { archive: Some(archive), ..world.version(number(1), "v1", &published) };
+    let version = Version { archive: Some(archive), ..world.version(number(1), "v1", &published) };
     let frozen = function(&drafted);
     let set = Edit::SetDraft { uid: function_unit.uid, from: None, to: Some(draft(&frozen)) };
     let publish = Edit::Publish { uid: unit.uid, version: version.clone() };

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use folio_core::ports::{Ledger, State, StoreError};
 use folio_model::{
-    Actor, AppName, Change, Content, Digest, Draft, Edit, Entry, FunctionSpec, Kind, Layout, Number,
-    Origin, PackagePin, PackageSpec, Place, Pointer, Snapshot, Timestamp, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey, Weights,
+    Actor, AppName, Change, Content, Digest, Draft, Edit, Entry, FunctionSpec, Kind, Layout,
+    Number, Origin, PackagePin, PackageSpec, Place, Pointer, Snapshot, Timestamp, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey, Weights,
 };
 use serde_json::Value;
 use uuid::Uuid;

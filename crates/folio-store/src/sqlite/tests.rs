@@ -1,0 +1,83 @@
+//! Facts about SQLite as a store that no port promises: files, locks, schemas, groups, damage and cost.
+
+use std::path::Path;
+
+use folio_core::ports::Ledger;
+use folio_model::{
+    Answer, AppName, Change, Digest, Draft, Edit, Kind, Placement, UnitUid, Version,
+};
+use folio_testkit::conformance::ledger::world::{
+    World, actor, draft, function, number, package, version_id,
+};
+use folio_testkit::dump;
+use serde_json::{Value, json};
+
+use super::{Db, Options, SqliteLedger};
+
+mod cost;
+mod damage;
+mod directory;
+mod schemas;
+mod writer;
+
+fn open(directory: &Path) -> SqliteLedger {
+    SqliteLedger::new(Db::open(directory, Options::default()).unwrap()).unwrap()
+}
+
+/// Puts one of everything into a ledger.
+async fn fill(ledger: &dyn Ledger) -> AppName {
+    let world = World::new(ledger).await;
+    let code = world.create(Kind::Package, "code").await;
+    let one = world.publish(&code, "v1").await;
+    let gone = world.publish(&code, "v2").await;
+    world.delete(&code, &gone).await;
+    let hello = world.create(Kind::Function, "hello").await;
+    let frozen = function(&package("v1"));
+    let version = Version { uses: Some(code.at(1)), ..world.version(number(1), "f1", &frozen) };
+    let drafted = Draft { uses: Some(code.at(1)), ..draft(&frozen) };
+    let placement = |uid: UnitUid, latest: bool| Placement {
+        uid,
+        kind: Kind::Function,
+        name: "hello".parse().unwrap(),
+        latest: latest.then(|| (number(1), version_id("f1"), frozen.digest())),
+        draft: Some(frozen.digest()),
+    };
+    let token = Edit::AddToken {
+        id: format!("t-{}", world.app),
+        secret: Digest::of(b"secret"),
+        actor: actor(),
+    };
+    let body = json!("done");
+    let publish = Change {
+        snapshots: vec![frozen.clone()],
+        app_version: Some(version_id("g1")),
+        placements: vec![(hello.uid, Some(placement(hello.uid, true)))],
+        answer: Some(Answer { key: world.app.to_string(), request: Digest::of(b"request"), body }),
+        ..world.change(vec![
+            Edit::Publish { uid: hello.uid, version },
+            Edit::SetDraft { uid: hello.uid, from: None, to: Some(drafted) },
+            hello.point("stable", None, Some(1)),
+            token,
+        ])
+    };
+    let entry = world.append(publish).await.unwrap();
+    let from = String::new();
+    let describe =
+        Edit::Describe { uid: code.uid, number: one.number, from, to: "words".to_owned() };
+    let again = Change {
+        app_version: Some(version_id("g2")),
+        placements: vec![(hello.uid, Some(placement(hello.uid, false)))],
+        undoes: Some(entry.seq),
+        ..world.change(vec![describe])
+    };
+    world.append(again).await.unwrap();
+    world.app.clone()
+}
+
+async fn dumped(
+    ledger: &SqliteLedger,
+    app: &AppName,
+) -> Result<Value, folio_core::ports::StoreError> {
+    let app = app.clone();
+    ledger.db.read(move |conn| dump(&super::state::Seen(conn), &app)).await
+}
