@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use crate::measure::start;
 
 /// Appends of a page with fdatasync, per second.
-pub fn raw_syncs(directory: &Path, time: Duration) -> f64 {
+pub(crate) fn raw_syncs(directory: &Path, time: Duration) -> f64 {
     let mut file = File::create(directory.join("raw")).expect("a file");
     let page = [7_u8; 4096];
     let (watch, mut count) = (start(), 0_u32);
@@ -23,7 +23,7 @@ pub fn raw_syncs(directory: &Path, time: Duration) -> f64 {
 }
 
 /// Transactions of three small rows in plain SQLite with `synchronous=FULL`, one client, per second.
-pub fn plain_sqlite(directory: &Path, time: Duration) -> f64 {
+pub(crate) fn plain_sqlite(directory: &Path, time: Duration) -> f64 {
     let mut conn = Connection::open(directory.join("plain.db")).expect("a database");
     conn.execute_batch(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
@@ -34,8 +34,9 @@ pub fn plain_sqlite(directory: &Path, time: Duration) -> f64 {
     while watch.elapsed() < time {
         let transaction = conn.transaction().expect("a transaction");
         for _ in 0..3 {
-            let mut insert =
-                transaction.prepare_cached("INSERT INTO row (body) VALUES (?1)").expect("a statement");
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO row (body) VALUES (?1)")
+                .expect("a statement");
             insert.execute(["a small row of text, about as long as this"]).expect("a row");
         }
         transaction.commit().expect("a commit");

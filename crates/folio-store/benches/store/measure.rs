@@ -4,30 +4,30 @@ use std::time::{Duration, Instant};
 
 /// Starts a stopwatch.
 #[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]
-pub fn start() -> Instant {
+pub(crate) fn start() -> Instant {
     Instant::now()
 }
 
 /// The middle of some durations.
-pub fn median(mut durations: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut durations: Vec<Duration>) -> Duration {
     durations.sort();
     durations[durations.len() / 2]
 }
 
 /// Prints one figure, and how it stands to its goal.
 #[expect(clippy::print_stdout, reason = "a benchmark's output is its data")]
-pub fn line(what: &str, figure: &str, goal: &str) {
+pub(crate) fn line(what: &str, figure: &str, goal: &str) {
     println!("{what:<58} {figure:>18}   {goal}");
 }
 
 /// A ratio and whether it reaches its goal.
-pub fn at_least(ratio: f64, goal: f64) -> String {
+pub(crate) fn at_least(ratio: f64, goal: f64) -> String {
     let met = if ratio >= goal { "met" } else { "MISSED" };
     format!("goal >= {goal:.1}: {met}")
 }
 
 /// A ratio and whether it stays under its goal.
-pub fn at_most(ratio: f64, goal: f64) -> String {
+pub(crate) fn at_most(ratio: f64, goal: f64) -> String {
     let met = if ratio <= goal { "met" } else { "MISSED" };
     format!("goal <= {goal:.1}: {met}")
 }

@@ -34,7 +34,7 @@ struct Rates {
 
 const CLIENTS: [usize; 3] = [1, 16, 64];
 
-pub async fn run(directory: &Path) {
+pub(crate) async fn run(directory: &Path) {
     let mut rounds = Vec::new();
     for round in 0..ROUNDS {
         rounds.push(measure(&directory.join(format!("round{round}"))).await);
@@ -77,8 +77,10 @@ async fn measure(directory: &Path) -> Rates {
     };
     let (folio, data) = world::open(&directory.join("data")).await;
     for (at, &clients) in CLIENTS.iter().enumerate() {
-        rates.known[at] = publishes(&folio, clients, Bytes::Known, |client| format!("known-{client}")).await;
-        rates.new[at] = publishes(&folio, clients, Bytes::New, |client| format!("new-{client}")).await;
+        rates.known[at] =
+            publishes(&folio, clients, Bytes::Known, |client| format!("known-{client}")).await;
+        rates.new[at] =
+            publishes(&folio, clients, Bytes::New, |client| format!("new-{client}")).await;
     }
     rates.same = publishes(&folio, 16, Bytes::Known, |_| "same".to_owned()).await;
     drop(folio);
@@ -98,7 +100,8 @@ async fn publishes(
     let watch = start();
     let mut tasks = JoinSet::new();
     for client in 0..clients {
-        let (folio, count, key) = (folio.clone(), Arc::clone(&count), world::package(&name(client)));
+        let (folio, count, key) =
+            (folio.clone(), Arc::clone(&count), world::package(&name(client)));
         tasks.spawn(async move {
             while watch.elapsed() < TIME {
                 let content = match bytes {

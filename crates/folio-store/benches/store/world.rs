@@ -10,7 +10,7 @@ use folio_model::{AppName, Kind, UnitKey};
 use folio_store::DataDirectory;
 
 /// Opens a new data directory.
-pub async fn open(directory: &Path) -> (Folio, DataDirectory) {
+pub(crate) async fn open(directory: &Path) -> (Folio, DataDirectory) {
     let settings = Settings::default();
     let data = DataDirectory::open(directory, Arc::new(SystemClock), settings.grace).await;
     let data = data.expect("a data directory");
@@ -22,13 +22,13 @@ pub async fn open(directory: &Path) -> (Folio, DataDirectory) {
 }
 
 /// The key of a package.
-pub fn package(name: &str) -> UnitKey {
+pub(crate) fn package(name: &str) -> UnitKey {
     let name = name.parse().expect("a well-formed name");
     UnitKey { app: AppName::default_app(), kind: Kind::Package, name }
 }
 
 /// Publishes content as a new version.
-pub async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
+pub(crate) async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
     let fields = Fields {
         environment: Some("nodejs".parse().expect("a name")),
         deployment: Some(content),
