@@ -181,6 +181,7 @@ impl Folio {
     pub async fn tags(&self, app: &AppName) -> Result<Vec<TagView>, Error> {
         let app = app.clone();
         self.look(move |state| {
+            known(state, &app)?;
             let tags = state.tags(&app)?;
             tags.into_iter().map(|tag| Ok(view::tag(state, &app, tag)?)).collect()
         })
@@ -191,11 +192,16 @@ impl Folio {
     pub async fn show_tag(&self, app: &AppName, tag: &VersionId) -> Result<TagView, Error> {
         let (app, tag) = (app.clone(), tag.clone());
         self.look(move |state| {
+            known(state, &app)?;
             let found = existing(state, &app, &tag, None)?;
             Ok(view::tag(state, &app, found)?)
         })
         .await
     }
+}
+
+fn known(state: &dyn State, app: &AppName) -> Result<(), folio::Error> {
+    if state.has_app(app)? { Ok(()) } else { Err(folio::Error::NoApp(app.clone())) }
 }
 
 fn list(functions: &[Reference]) -> String {
