@@ -55,6 +55,10 @@ impl PackStore {
                 look(&*self.index, move |table| Ok((batch.plan(table, now)?, batch))).await?;
             batch = back;
             let Some(plan) = plan else { continue };
+            if plan.new.is_empty() && plan.used.is_empty() {
+                // All of it is stored and was used so lately that no sweep takes it: nothing to write.
+                return Ok(Stored { added: 0, reused: plan.reused });
+            }
             let written = self.write_pack(batch.nodes(&plan.new)).await?;
             let name = written.as_ref().map(|written| written.pack.name.clone());
             let commit = move |table: &mut dyn Table| {

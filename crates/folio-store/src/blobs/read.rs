@@ -8,6 +8,9 @@ use super::index::{Place, Row, look};
 use super::pack::{self, Listed};
 use super::{PackStore, blocking};
 
+/// A node up to here is checked in less time than it takes to hand it to another thread.
+const CHECKED_AT_ONCE_MAX: u64 = 32 * 1024;
+
 impl PackStore {
     /// Reads a node and checks it.
     pub(super) async fn read(&self, digest: Digest) -> Result<Node, StoreError> {
@@ -77,7 +80,8 @@ async fn open(digest: Digest, row: &Row, block: Bytes) -> Result<Node, StoreErro
     let kind = row.kind;
     let entry = listed(digest, row);
     let damaged = StoreError::corrupt(format!("blob {digest}"));
-    let bytes = blocking(move || pack::open_node(&block, &entry).ok_or(damaged)).await?;
+    let check = move || pack::open_node(&block, &entry).ok_or(damaged);
+    let bytes = if row.bytes <= CHECKED_AT_ONCE_MAX { check()? } else { blocking(check).await? };
     Ok(Node { kind, digest, bytes })
 }
 
