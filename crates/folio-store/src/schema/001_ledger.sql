@@ -37,6 +37,7 @@ CREATE TABLE answers (
     key TEXT PRIMARY KEY,
     request BLOB NOT NULL CHECK (length(request) = 32),
     body TEXT NOT NULL,
+    checksum BLOB NOT NULL CHECK (length(checksum) = 32),
     seq INTEGER NOT NULL REFERENCES entries (seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -142,6 +143,7 @@ CREATE TABLE pointer_moves (
     PRIMARY KEY (kind, owner, name, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- `placed` is the digest of the intervals that begin or end with the app version.
 CREATE TABLE app_versions (
     app TEXT NOT NULL,
     number INTEGER NOT NULL CHECK (number >= 1),
@@ -152,6 +154,7 @@ CREATE TABLE app_versions (
     by TEXT NOT NULL,
     message TEXT NOT NULL,
     git TEXT,
+    placed BLOB NOT NULL CHECK (length(placed) = 32),
     PRIMARY KEY (app, number)
 ) STRICT, WITHOUT ROWID;
 

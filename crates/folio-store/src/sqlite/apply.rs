@@ -80,10 +80,11 @@ impl Writing<'_> {
     }
 
     fn answer(&self, answer: &Answer) -> Result<(), StoreError> {
-        let sql = "INSERT INTO answers (key, request, body, seq) VALUES (?1, ?2, ?3, ?4) \
-                   ON CONFLICT DO NOTHING";
-        let body = to_json(&answer.body);
-        let values = params![answer.key, answer.request.as_bytes(), body, signed(self.seq)];
+        let sql = "INSERT INTO answers (key, request, body, checksum, seq) \
+                   VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
+        let (request, body) = (answer.request.as_bytes(), to_json(&answer.body));
+        let checksum = canonical::digest(answer);
+        let values = params![answer.key, request, body, checksum.as_bytes(), signed(self.seq)];
         let added = run(self.conn, sql, values)?;
         ensure(added == 1, || format!("the answer to request `{}`", answer.key))
     }

@@ -93,7 +93,8 @@ fn schema_in_header(path: &Path) -> Result<u32, StoreError> {
     };
     let mut header = Vec::with_capacity(HEADER_BYTES);
     file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(failed)?;
-    let number = header.get(60..64).and_then(|bytes| bytes.try_into().ok());
+    let is_database = header.starts_with(b"SQLite format 3\0");
+    let number = header.get(60..64).filter(|_| is_database).and_then(|bytes| bytes.try_into().ok());
     Ok(number.map_or(0, u32::from_be_bytes))
 }
 

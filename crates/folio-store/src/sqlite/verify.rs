@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::Db;
 use super::error::failure;
 use super::query::{all, digest, digest_option, seq};
+use super::state::units::{check_answer, read_answer};
 use super::state::versions::read_snapshot;
 
 mod compare;
@@ -20,6 +21,7 @@ pub(crate) async fn verify(db: &Db) -> Result<Vec<Damage>, StoreError> {
         let mut found = Found::default();
         found.run(conn, chain)?;
         found.run(conn, snapshots)?;
+        found.run(conn, answers)?;
         found.run(conn, rules::hold)?;
         // A replay of damaged lines would only repeat what was said.
         if found.damages.is_empty() {
@@ -132,6 +134,17 @@ fn snapshots(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
             Err(damage) => {
                 found.damages.push(Damage { what: damage.to_string(), digest: Some(name) });
             }
+        }
+    }
+    Ok(())
+}
+
+/// Every remembered answer is the one that was given.
+fn answers(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "SELECT key, request, body, checksum FROM answers ORDER BY key";
+    for written in all(conn, sql, [], read_answer)? {
+        if let Err(damage) = check_answer(written) {
+            found.add(damage.to_string());
         }
     }
     Ok(())

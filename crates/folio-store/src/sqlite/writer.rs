@@ -190,7 +190,10 @@ fn run(conn: &Connection, group: &mut [Box<dyn Work>]) -> Result<(), StoreError>
     });
     // SQLite may have given the transaction up by itself.
     if result.is_err() && !conn.is_autocommit() {
-        execute(conn, "ROLLBACK").map_err(failure("roll back"))?;
+        execute(conn, "ROLLBACK").unwrap_or_else(|error| {
+            tracing::error!(%error, "A failed transaction does not end; ending the process");
+            std::process::abort();
+        });
     }
     result
 }

@@ -1,21 +1,22 @@
 //! Writes the app version a change makes: one row, and one interval per unit whose place changed.
 
 use folio_core::ports::StoreError;
-use folio_model::{AppName, Change, Digest, Number, Placement, UnitUid, VersionId};
+use folio_model::{AppName, Change, Digest, Number, Placement, UnitUid, VersionId, canonical};
 use rusqlite::params;
 
 use super::{Writing, ensure};
 use crate::sqlite::query::{exists, moment, run, signed, to_json};
-use crate::sqlite::state::places::newest;
+use crate::sqlite::state::places::{Placed, newest, placed_in};
 
 impl Writing<'_> {
     pub(super) fn app_version(&self, change: &Change) -> Result<(), StoreError> {
         match &change.app_version {
             Some(id) => {
                 let number = self.add_app_version(change, id)?;
-                let mut placements = change.placements.iter();
-                placements
-                    .try_for_each(|(uid, to)| self.place(&change.app, number, *uid, to.as_ref()))
+                for (uid, to) in &change.placements {
+                    self.place(&change.app, number, *uid, to.as_ref())?;
+                }
+                self.note_placed(change, number)
             }
             None if change.placements.is_empty() => Ok(()),
             None => Err(StoreError::failed("append a change", "it places units in no app version")),
@@ -26,8 +27,9 @@ impl Writing<'_> {
         let last = newest(self.conn, &change.app)?;
         let number = last.as_ref().map_or(Number::FIRST, |last| last.number.next());
         let app = change.app.as_str();
-        let sql = "INSERT INTO app_versions (app, number, id, parent, seq, at, by, message, git) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO app_versions (app, number, id, parent, seq, at, by, message, git, placed) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, zeroblob(32)) \
+                   ON CONFLICT DO NOTHING";
         let values = params![
             app,
             signed(number.get()),
@@ -72,6 +74,20 @@ impl Writing<'_> {
             latest.map(|(_, _, snapshot)| snapshot.as_bytes()),
             to.draft.as_ref().map(Digest::as_bytes),
         ];
+        run(self.conn, sql, values).map(|_| ())
+    }
+
+    /// Notes what the intervals say, so that verify can tell if one is altered: no entry repeats them.
+    fn note_placed(&self, change: &Change, number: Number) -> Result<(), StoreError> {
+        let mut placed = Placed::default();
+        for (uid, _) in &change.placements {
+            if let Some(to) = placed_in(self.conn, *uid, number)? {
+                placed.insert(*uid, to);
+            }
+        }
+        let sql = "UPDATE app_versions SET placed = ?3 WHERE app = ?1 AND number = ?2";
+        let digest = canonical::digest(&placed);
+        let values = params![change.app.as_str(), signed(number.get()), digest.as_bytes()];
         run(self.conn, sql, values).map(|_| ())
     }
 

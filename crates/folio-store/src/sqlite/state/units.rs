@@ -1,7 +1,9 @@
 //! Reads apps, tokens, answers and units.
 
 use folio_core::ports::{StoreError, TokenRecord};
-use folio_model::{Answer, AppName, Draft, Kind, Origin, Unit, UnitKey, UnitUid, VersionKey};
+use folio_model::{
+    Answer, AppName, Digest, Draft, Kind, Origin, Unit, UnitKey, UnitUid, VersionKey, canonical,
+};
 use rusqlite::{Connection, Row, params};
 
 use crate::sqlite::query::{
@@ -32,9 +34,20 @@ pub(super) fn token(conn: &Connection, id: &str) -> Result<Option<TokenRecord>, 
 }
 
 pub(super) fn answer(conn: &Connection, key: &str) -> Result<Option<Answer>, StoreError> {
-    one(conn, "SELECT key, request, body FROM answers WHERE key = ?1", [key], |row| {
-        Ok(Answer { key: row.get(0)?, request: digest(row, 1)?, body: json(row, 2)? })
-    })
+    let sql = "SELECT key, request, body, checksum FROM answers WHERE key = ?1";
+    one(conn, sql, [key], read_answer)?.map(check_answer).transpose()
+}
+
+/// Reads an answer and the digest it had when it was written.
+pub(crate) fn read_answer(row: &Row<'_>) -> rusqlite::Result<(Answer, Digest)> {
+    let answer = Answer { key: row.get(0)?, request: digest(row, 1)?, body: json(row, 2)? };
+    Ok((answer, digest(row, 3)?))
+}
+
+/// Passes an answer on if it is the one that was written.
+pub(crate) fn check_answer((answer, written): (Answer, Digest)) -> Result<Answer, StoreError> {
+    let damaged = || StoreError::corrupt(format!("the answer to request `{}`", answer.key));
+    if canonical::digest(&answer) == written { Ok(answer) } else { Err(damaged()) }
 }
 
 pub(super) fn by_key(conn: &Connection, key: &UnitKey) -> Result<Option<Unit>, StoreError> {

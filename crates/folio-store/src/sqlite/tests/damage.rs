@@ -63,6 +63,7 @@ async fn an_altered_value_is_found() {
         .await;
     check("UPDATE tokens SET actor = 'villain'", "token").await;
     check("DELETE FROM apps", "app ").await;
+    check("UPDATE answers SET body = '\"other\"'", "the answer to request").await;
 }
 
 #[tokio::test]
@@ -77,6 +78,8 @@ async fn a_broken_rule_is_found() {
     check("DELETE FROM versions WHERE id = 'v2'", "version `v2`").await;
     check("DELETE FROM drafts", "function `hello`").await;
     check("UPDATE placements SET until = 5 WHERE until = 2", "overlap").await;
+    check("UPDATE placements SET draft = NULL WHERE until = 2", "what app version `g1`").await;
+    check("DELETE FROM placements WHERE until IS NULL", "what app version `g2`").await;
     check("UPDATE placements SET since = 9 WHERE until IS NULL", "which does not exist").await;
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{Kind, UnitUid, VersionKey};
+use folio_model::{AppName, Kind, Number, UnitUid, VersionId, VersionKey};
 use rusqlite::Connection;
 
 use super::Found;
@@ -28,76 +28,54 @@ pub(super) fn states(
     let stored = Side { state: &seen, keys: keys(conn)? };
     let name = |uid: UnitUid| unit_name(replayed.state, uid);
     let both = Both { stored: &stored, replayed: &replayed };
-    both.each(
-        found,
-        |keys| &keys.apps,
-        |app| format!("app `{app}`"),
-        |state, app| {
-            let lists = Kind::ALL.map(|kind| state.units(app, kind));
-            Ok((
-                state.has_app(app)?,
-                lists.into_iter().collect::<Result<Vec<_>, _>>()?,
-                state.tags(app)?,
-            ))
-        },
-    )?;
-    both.each(
-        found,
-        |keys| &keys.tokens,
-        |id| format!("token `{id}`"),
-        |state, id| state.token(id),
-    )?;
-    both.each(
-        found,
-        |keys| &keys.units,
-        |uid| name(*uid),
-        |state, uid| Ok((state.unit_by_uid(*uid)?, state.aliases(*uid)?, state.placement(*uid)?)),
-    )?;
-    let version = |(uid, id): &_| format!("version `{id}` of {}", name(*uid));
-    both.each(
-        found,
-        |keys| &keys.versions,
-        version,
-        |state, (unit, id)| {
-            let Some((version, survives)) = state.version_by_id(*unit, id)? else {
-                return Ok(None);
-            };
-            let key = VersionKey { unit: *unit, number: version.number };
-            let users = (state.users(key)?, state.draft_users(key)?, state.pointers_to(key)?);
-            Ok(Some((version, survives, users, state.version(key)?)))
-        },
-    )?;
-    both.each(
-        found,
-        |keys| &keys.taken_ids,
-        |(app, id)| format!("id `{id}` in app `{app}`"),
-        |s, (app, id)| s.id_taken(app, id),
-    )?;
-    both.each(
-        found,
-        |keys| &keys.moved,
-        |pointer| format!("the moves of {pointer}"),
-        |state, pointer| {
-            Ok(state.moves(pointer)?.iter().map(|entry| entry.seq).collect::<Vec<_>>())
-        },
-    )?;
-    let app_version = |(app, number): &_| format!("app version {number} of app `{app}`");
-    both.each(
-        found,
-        |keys| &keys.app_versions,
-        app_version,
-        |state, (app, number)| {
-            let Some(version) = state.app_version(app, *number)? else { return Ok(None) };
-            let by_id = state.app_version_by_id(app, &version.id)?;
-            let then = state.app_version_at(app, Some(version.at))?;
-            Ok(Some((version, by_id, then)))
-        },
-    )?;
+    both.each(found, |keys| &keys.apps, |app| format!("app `{app}`"), app)?;
+    both.each(found, |keys| &keys.tokens, |id| format!("token `{id}`"), |s, id| s.token(id))?;
+    both.each(found, |keys| &keys.units, |uid| name(*uid), unit)?;
+    let version_name = |(uid, id): &_| format!("version `{id}` of {}", name(*uid));
+    both.each(found, |keys| &keys.versions, version_name, version)?;
+    let id_name = |(app, id): &_| format!("id `{id}` in app `{app}`");
+    both.each(found, |keys| &keys.taken_ids, id_name, |s, (app, id)| s.id_taken(app, id))?;
+    let moves_name = |pointer: &_| format!("the moves of {pointer}");
+    both.each(found, |keys| &keys.moved, moves_name, |s, pointer| s.moves(pointer))?;
+    let app_version_name = |(app, number): &_| format!("app version {number} of app `{app}`");
+    both.each(found, |keys| &keys.app_versions, app_version_name, app_version)?;
     let roots = stored.state.content_roots()? == replayed.state.content_roots()?;
     found.expect(roots, || {
         "the list of content to keep is not what the entries add up to".to_owned()
     });
     Ok(())
+}
+
+// What each sort of thing is compared by. Only that it can be compared matters.
+
+fn app(state: &dyn State, app: &AppName) -> Result<impl PartialEq + use<>, StoreError> {
+    let units = Kind::ALL.into_iter().map(|kind| state.units(app, kind));
+    let units = units.collect::<Result<Vec<_>, _>>()?;
+    Ok((state.has_app(app)?, units, state.tags(app)?))
+}
+
+fn unit(state: &dyn State, uid: &UnitUid) -> Result<impl PartialEq + use<>, StoreError> {
+    Ok((state.unit_by_uid(*uid)?, state.aliases(*uid)?, state.placement(*uid)?))
+}
+
+fn version(
+    state: &dyn State,
+    (unit, id): &(UnitUid, VersionId),
+) -> Result<impl PartialEq + use<>, StoreError> {
+    let Some((version, survives)) = state.version_by_id(*unit, id)? else { return Ok(None) };
+    let key = VersionKey { unit: *unit, number: version.number };
+    let users = (state.users(key)?, state.draft_users(key)?, state.pointers_to(key)?);
+    Ok(Some((version, survives, users, state.version(key)?)))
+}
+
+fn app_version(
+    state: &dyn State,
+    (app, number): &(AppName, Number),
+) -> Result<impl PartialEq + use<>, StoreError> {
+    let Some(version) = state.app_version(app, *number)? else { return Ok(None) };
+    let by_id = state.app_version_by_id(app, &version.id)?;
+    let then = state.app_version_at(app, Some(version.at))?;
+    Ok(Some((version, by_id, then)))
 }
 
 /// Two sides that must be equal.

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use folio_core::ports::{Page, State, StoreError};
-use folio_model::{Change, Entry, Placement, UnitUid};
+use folio_model::{Change, Entry, canonical};
 use rusqlite::Connection;
 
 use super::Found;
 use super::compare::{self, Side};
 use crate::memory::MemoryLedger;
 use crate::sqlite::query::{all, digest, number_option, seq};
-use crate::sqlite::state::{Seen, places, versions};
+use crate::sqlite::state::places::{self, Placed};
+use crate::sqlite::state::{Seen, versions};
 
 /// Entries read at a time.
 const PAGE: usize = 1000;
@@ -25,6 +26,7 @@ pub(super) fn adds_up(conn: &Connection, found: &mut Found) -> Result<(), StoreE
         memory.know(versions::read_snapshot(name, &body)?);
     }
     let mut placed = placed(conn)?;
+    as_noted(conn, &placed, found)?;
     let mut after = 0;
     loop {
         let entries = Seen(conn).entries(None, Page { after, limit: PAGE })?;
@@ -42,9 +44,6 @@ pub(super) fn adds_up(conn: &Connection, found: &mut Found) -> Result<(), StoreE
     memory.view_now(|state, keys| compare::states(conn, Side { state, keys }, found))
 }
 
-/// Which units an entry placed, and as what.
-type Placed = Vec<(UnitUid, Option<Placement>)>;
-
 /// What each entry placed, read from the ends of the intervals.
 fn placed(conn: &Connection) -> Result<BTreeMap<u64, Placed>, StoreError> {
     let sql = "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, \
@@ -60,16 +59,34 @@ fn placed(conn: &Connection) -> Result<BTreeMap<u64, Placed>, StoreError> {
     let mut placed: BTreeMap<u64, Placed> = BTreeMap::new();
     for (placement, began, ended) in rows {
         let uid = placement.uid;
-        placed.entry(began).or_default().push((uid, Some(placement)));
+        placed.entry(began).or_default().insert(uid, Some(placement));
         // If the next interval begins where this one ends, it follows below and counts.
         if let Some(ended) = ended {
-            placed.entry(ended).or_default().push((uid, None));
+            placed.entry(ended).or_default().insert(uid, None);
         }
     }
     Ok(placed)
 }
 
-fn change(entry: Entry, placements: Placed) -> Change {
+/// The intervals that begin or end with an app version are those it was written with.
+fn as_noted(
+    conn: &Connection,
+    placed: &BTreeMap<u64, Placed>,
+    found: &mut Found,
+) -> Result<(), StoreError> {
+    let sql = "SELECT seq, app, id, placed FROM app_versions";
+    let noted = all(conn, sql, [], |row| {
+        Ok((seq(row, 0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, digest(row, 3)?))
+    })?;
+    let nothing = Placed::default();
+    for (entry, app, id, noted) in noted {
+        let now = canonical::digest(placed.get(&entry).unwrap_or(&nothing));
+        found.expect(now == noted, || format!("what app version `{id}` of app `{app}` changed"));
+    }
+    Ok(())
+}
+
+fn change(entry: Entry, placed: Placed) -> Change {
     Change {
         app: entry.app,
         at: entry.at,
@@ -81,7 +98,7 @@ fn change(entry: Entry, placements: Placed) -> Change {
         requires: Vec::new(),
         frees: Vec::new(),
         app_version: entry.app_version,
-        placements,
+        placements: placed.into_iter().collect(),
         git: entry.git,
         undoes: entry.undoes,
         answer: None,
