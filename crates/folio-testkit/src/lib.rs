@@ -6,5 +6,6 @@ pub mod conformance;
 mod dump;
 pub mod machine;
 pub mod sample;
+pub mod transcript;
 
 pub use dump::dump;

@@ -1,0 +1,4 @@
+#![cfg(test)]
+//! What a user sees, checked against the real program: the transcripts, and what does not fit into one.
+
+mod transcripts;
