@@ -187,6 +187,7 @@ fn bad_path(rejection: &PathRejection) -> Refusal {
         Some(ErrorKind::InvalidUtf8InPathParam { key }) => {
             format!("`{key}` in the path is not UTF-8")
         }
+        Some(ErrorKind::Message(message)) => message.clone(),
         _ => rejection.body_text(),
     };
     Refusal::bad(what, "mend the path; `GET /folio/v1/openapi.json` lists what is served")

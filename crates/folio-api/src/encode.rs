@@ -16,6 +16,9 @@ use crate::operation::{Encode, Output};
 
 /// A value that is answered as JSON.
 pub(crate) trait Wire: Serialize + JsonSchema + Send + 'static {
+    /// The headers an answer with it has.
+    const HEADERS: &'static [&'static str] = &[];
+
     /// What `If-Match` can name later.
     fn revision(&self) -> Option<u64> {
         None
@@ -58,7 +61,7 @@ impl IntoResponse for Document {
 
 impl<T: Wire> Encode for Answer<T> {
     fn describe(schemas: &mut Schemas) -> Vec<Output> {
-        vec![Output::json(200, "Done.", schemas.response::<T>())]
+        vec![Output::json(200, "Done.", schemas.response::<T>()).with(T::HEADERS)]
     }
 }
 
@@ -66,8 +69,8 @@ impl<T: Wire> Encode for Created<T> {
     fn describe(schemas: &mut Schemas) -> Vec<Output> {
         let schema = schemas.response::<Done<T>>();
         vec![
-            Output::json(201, "Made.", schema.clone()),
-            Output::json(200, "Nothing changed; this was there already.", schema),
+            Output::json(201, "Made.", schema.clone()).with(T::HEADERS),
+            Output::json(200, "Nothing changed; this was there already.", schema).with(T::HEADERS),
         ]
     }
 }
@@ -83,9 +86,15 @@ impl Output {
         let content = json!({ "application/json": { "schema": schema } });
         Self { status, says, content, headers: &[] }
     }
+
+    fn with(self, headers: &'static [&'static str]) -> Self {
+        Self { headers, ..self }
+    }
 }
 
 impl<T: Wire> Wire for Done<T> {
+    const HEADERS: &'static [&'static str] = T::HEADERS;
+
     fn revision(&self) -> Option<u64> {
         self.result.revision()
     }
@@ -95,6 +104,8 @@ impl<T: Wire> Wire for Done<T> {
 macro_rules! revised {
     ($($view:ty),* $(,)?) => {$(
         impl Wire for $view {
+            const HEADERS: &'static [&'static str] = &["ETag"];
+
             fn revision(&self) -> Option<u64> {
                 Some(self.revision)
             }

@@ -128,6 +128,10 @@ impl Schemas {
         let fields = schema.get("properties").and_then(Value::as_object).cloned();
         let parameter = |(name, mut schema): (String, Value)| {
             let says = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            // A parameter that is left out is not null; it is not there.
+            if let Some(Value::Array(types)) = schema.get_mut("type") {
+                types.retain(|one| one != "null");
+            }
             let is_required = required.iter().any(|field| *field == name);
             let mut parameter = json!({ "name": name, "in": place, "required": is_required });
             if let Some(says) = says {

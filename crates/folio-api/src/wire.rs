@@ -181,6 +181,7 @@ pub(crate) struct About {
 /// A whole list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}List")]
 pub(crate) struct Items<T> {
     /// What is in it.
     pub(crate) items: Vec<T>,
@@ -189,6 +190,7 @@ pub(crate) struct Items<T> {
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub(crate) struct Page<T> {
     /// What is on it.
     items: Vec<T>,

@@ -72,6 +72,10 @@ pub(crate) struct Given<T>(pub(crate) T);
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Payload for Given<T> {
     fn decode(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Failure> {
         headers::media_type(headers, "application/json")?;
+        // Serde would read a list as the fields in order.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(Refusal::bad("the body is a list", "send a JSON object").into());
+        }
         let decoded = Json::from_bytes(bytes).map_err(|rejection| {
             Refusal::bad(rejection.body_text(), "`GET /folio/v1/openapi.json` has every body")
         });

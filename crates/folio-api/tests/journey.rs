@@ -1,0 +1,189 @@
+//! Every operation once, as a client would use them, on both stores.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::client::{APP, FUNCTIONS, World};
+use crate::contract::operations;
+
+const PACKAGES: &str = "/folio/v1/apps/default/packages";
+
+#[tokio::test]
+async fn every_operation_answers_as_documented_in_memory() {
+    journey(&World::memory().await).await;
+}
+
+#[tokio::test]
+async fn every_operation_answers_as_documented_in_a_data_directory() {
+    journey(&World::directory().await).await;
+}
+
+async fn journey(world: &World) {
+    about_itself(world).await;
+    drafts(world).await;
+    versions(world).await;
+    aliases(world).await;
+    tags(world).await;
+    looking_back(world).await;
+    leaving(world).await;
+    storage(world).await;
+    let all: BTreeSet<_> = operations().into_iter().collect();
+    let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
+    assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn about_itself(world: &World) {
+    assert_eq!(world.get("/healthz").await.ok(), json!({ "status": "ok" }));
+    let about = world.get("/folio/v1").await.ok();
+    assert_eq!(
+        (&about["name"], &about["version"]),
+        (&json!("folio"), &json!(env!("CARGO_PKG_VERSION")))
+    );
+    assert_eq!(about["limits"]["pageItemsMax"], 1000);
+    let document = world.get("/folio/v1/openapi.json").await;
+    assert_eq!(document.bytes, folio_api::document());
+    let digest = folio_model::Digest::of(b"nobody has this");
+    let missing = world.post("/folio/v1/blobs/missing", json!({ "digests": [digest] })).await;
+    assert_eq!(missing.ok(), json!({ "missing": [digest] }));
+}
+
+async fn drafts(world: &World) {
+    let body = json!({ "name": "hello", "fields": world.code("draft").await });
+    let made = world.post(FUNCTIONS, body.clone()).await;
+    assert_eq!(made.header("etag"), format!("\"{}\"", made.json()["revision"]));
+    assert_eq!(made.made()["draft"]["spec"]["kind"], "function");
+    world.post(FUNCTIONS, body).await.refused(409, "unit_exists");
+    let unit = format!("{FUNCTIONS}/hello");
+    let fields = json!({ "fields": { "entrypoint": "main" } });
+    let changed = world.call("PATCH", &unit).json(&fields).send().await.ok();
+    assert_eq!(changed["draft"]["spec"]["entrypoint"], "main");
+    assert_eq!(changed["changed"], true);
+    let same = world.call("PATCH", &unit).json(&fields).send().await.ok();
+    assert_eq!((&same["changed"], same.get("entry")), (&json!(false), None));
+    let shown = world.get(&unit).await.ok();
+    assert_eq!(shown["draft"]["spec"], same["draft"]["spec"]);
+    let names = |list: &Value| {
+        list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|unit| unit["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&world.get(FUNCTIONS).await.ok()), ["hello"]);
+    assert_eq!(names(&world.get(PACKAGES).await.ok()), ["hello-pkg"]);
+}
+
+async fn versions(world: &World) {
+    let versions = format!("{FUNCTIONS}/hello/versions");
+    let first = world.post(&versions, json!({ "id": "v1" })).await.made();
+    assert_eq!(first["version"]["number"], 1);
+    assert_eq!(first["version"]["latest"], true);
+    let fields = world.code("two").await;
+    let body = json!({
+        "start": "latest", "fields": fields, "id": "v2", "description": "the second",
+        "ifSame": "publish", "tag": "stable",
+    });
+    let second = world.post(&versions, body).await.made();
+    assert_eq!(second["version"]["tags"], json!(["stable"]));
+    let same = json!({ "start": "latest", "fields": fields, "ifSame": "keep" });
+    let kept = world.post(&versions, same).await.ok();
+    assert_eq!((&kept["changed"], &kept["version"]["id"]), (&json!(false), &json!("v2")));
+    let page = world.get(&format!("{versions}?limit=1")).await.ok();
+    assert_eq!((&page["items"][0]["id"], &page["next"]), (&json!("v1"), &json!(1)));
+    let page = world.get(&format!("{versions}?limit=5&after=1")).await.ok();
+    assert_eq!((&page["items"][0]["id"], page.get("next")), (&json!("v2"), None));
+    for at in ["2", "v2", "latest"] {
+        assert_eq!(world.get(&format!("{versions}/{at}")).await.ok()["id"], "v2");
+    }
+    let words = json!({ "description": "changed" });
+    let described = world.call("PATCH", &format!("{versions}/v1")).json(&words).send().await.ok();
+    assert_eq!(described["description"], "changed");
+    let file = world.get(&format!("{versions}/v2/download")).await;
+    assert_eq!(
+        (&file.bytes[..], file.header("content-type")),
+        (&b"two"[..], "application/octet-stream")
+    );
+    let packages = world.get(&format!("{PACKAGES}/hello-pkg/versions")).await.ok();
+    assert_eq!(packages["items"].as_array().unwrap().len(), 2);
+}
+
+async fn aliases(world: &World) {
+    let aliases = format!("{FUNCTIONS}/hello/aliases");
+    let targets = json!([{ "version": "v1", "weight": 10_000 }]);
+    world.post(&aliases, json!({ "name": "qa", "targets": targets })).await.made();
+    let alias = format!("{aliases}/qa");
+    let split = json!({ "targets": [{ "version": "1", "weight": 9_000 }, { "version": "latest", "weight": 1_000 }] });
+    let moved = world.call("PUT", &alias).json(&split).send().await.ok();
+    assert_eq!(moved["targets"].as_array().unwrap().len(), 2);
+    let resolved = world.get(&format!("{APP}/resolve?ref=hello@qa&kind=function")).await.ok();
+    assert_eq!(resolved["targets"], moved["targets"]);
+    world.get(&format!("{FUNCTIONS}/hello/versions/qa")).await.refused(400, "alias_is_split");
+    world.post(&format!("{alias}/rollback"), json!({ "to": "v2" })).await.ok();
+    let back = world.call("POST", &format!("{alias}/rollback")).send().await.ok();
+    assert_eq!(back["targets"], moved["targets"]);
+    let history = world.get(&format!("{alias}/history")).await.ok();
+    assert_eq!(history["items"].as_array().unwrap().len(), 4);
+    assert_eq!(world.get(&aliases).await.ok()["items"][0]["name"], "qa");
+    world.delete(&alias).await.ok();
+}
+
+async fn tags(world: &World) {
+    world.publish("other", "v1", "other").await;
+    let tag = format!("{APP}/tags/stable");
+    let functions = json!({ "functions": ["hello@v1", "other"] });
+    let added = world.post(&format!("{tag}/members"), functions).await;
+    assert_eq!(added.header("etag"), format!("\"{}\"", added.json()["revision"]));
+    assert_eq!(added.ok()["members"].as_array().unwrap().len(), 2);
+    assert_eq!(world.get(&tag).await.ok()["members"][0]["id"], "v1");
+    assert_eq!(world.get(&format!("{APP}/tags")).await.ok()["items"][0]["name"], "stable");
+    world.delete(&format!("{tag}/members/hello")).await.ok();
+    world.delete(&format!("{tag}/members/hello")).await.refused(404, "not_in_tag");
+    world.delete(&tag).await.ok();
+    world.get(&tag).await.refused(404, "tag_not_found");
+}
+
+async fn looking_back(world: &World) {
+    let diff = world.get(&format!("{APP}/diff?kind=function&from=hello@1&to=hello@2")).await.ok();
+    assert_eq!(diff["files"][0]["path"], "main.js");
+    let page = world.get(&format!("{APP}/versions?limit=2")).await.ok();
+    let (newest, number) = (page["items"][0].clone(), page["items"][1]["number"].clone());
+    assert_eq!(page["next"], number);
+    let older = world.get(&format!("{APP}/versions?below={number}")).await.ok();
+    assert!(older["items"][0]["number"].as_u64() < number.as_u64());
+    let shown = world.get(&format!("{APP}/versions/{}", newest["id"].as_str().unwrap())).await.ok();
+    assert_eq!(world.get(&format!("{APP}/versions/latest")).await.ok(), shown);
+    assert_eq!(world.get(&format!("{APP}/versions/{}", newest["number"])).await.ok(), shown);
+    let now = newest["at"].as_str().unwrap();
+    assert_eq!(world.get(&format!("{APP}/at?time={now}")).await.ok()["id"], newest["id"]);
+    let compared = world.get(&format!("{APP}/compare?from=1&to=latest")).await.ok();
+    assert_eq!(compared["to"], newest["id"]);
+    let log = world.get(&format!("{APP}/log?limit=3")).await.ok();
+    let next = log["next"].as_u64().unwrap();
+    let below = world.get(&format!("{APP}/log?below={next}")).await.ok();
+    assert_eq!(below["items"][0]["seq"], next - 1);
+}
+
+async fn leaving(world: &World) {
+    let hello = format!("{FUNCTIONS}/hello");
+    let removed = world.delete(&format!("{hello}/versions/v2")).await.ok();
+    assert_eq!(removed["versions"][0]["id"], "v2");
+    let undone =
+        world.post(&format!("{APP}/undo"), json!({ "entry": removed["entry"] })).await.ok();
+    assert_eq!(undone["undone"], removed["entry"]);
+    world.get(&format!("{hello}/versions/v2")).await.ok();
+    let all = world.delete(&format!("{hello}/versions/all")).await.ok();
+    assert_eq!(all["versions"].as_array().unwrap().len(), 2);
+    let removed = world.delete(&format!("{FUNCTIONS}/other?cascade=true")).await.ok();
+    assert_eq!(removed["units"][0], json!({ "kind": "function", "name": "other" }));
+    world.get(&format!("{FUNCTIONS}/other")).await.refused(404, "unit_not_found");
+}
+
+async fn storage(world: &World) {
+    let usage = world.get("/folio/v1/storage").await.ok();
+    assert!(usage["nodes"].as_u64() > Some(0));
+    world.call("POST", "/folio/v1/storage/sweep").send().await.ok();
+    let checked = world.call("POST", "/folio/v1/storage/check").send().await.ok();
+    assert_eq!(checked, json!({ "damage": [] }));
+}

@@ -1,0 +1,46 @@
+//! The server on a real socket.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::client::World;
+
+#[tokio::test]
+async fn a_request_that_was_admitted_finishes_after_the_order_to_stop() {
+    let world = World::memory().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = folio_api::serve(listener, world.folio.clone(), async {
+        stopped.await.unwrap();
+    });
+    let client = async {
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut some = [0; 15];
+        idle.read_exact(&mut some).await.unwrap();
+        assert_eq!(&some, b"HTTP/1.1 200 OK");
+        let mut busy = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "POST /folio/v1/blobs/missing HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 14\r\n\r\n",
+            world.token
+        );
+        busy.write_all(head.as_bytes()).await.unwrap();
+        // The server asks for the body once the request is admitted.
+        let mut go_on = [0; 25];
+        busy.read_exact(&mut go_on).await.unwrap();
+        assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+        stop.send(()).unwrap();
+        let mut rest = Vec::new();
+        idle.read_to_end(&mut rest).await.unwrap();
+        assert!(TcpStream::connect(address).await.is_err());
+        busy.write_all(b"{\"digests\":[]}").await.unwrap();
+        let mut answer = String::new();
+        busy.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(answer.ends_with("{\"missing\":[]}"), "{answer}");
+    };
+    tokio::join!(server, client);
+}

@@ -1,0 +1,13 @@
+#![cfg(test)]
+//! The control API, asked as a client asks it. Every answer is held against the OpenAPI document.
+
+mod access;
+mod client;
+mod contract;
+mod document;
+mod hostile;
+mod journey;
+mod listening;
+mod names;
+mod repeat;
+mod upload;
