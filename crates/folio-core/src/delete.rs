@@ -139,7 +139,7 @@ impl Folio {
             };
             let victims = victims(builder.state, &unit, versions)?;
             let referrers = guard(builder.state, &victims, Cascade::No)?;
-            refuse_if_used(what.clone(), victims.len() > 1, referrers)?;
+            refuse_if_used(what.clone(), which == Which::All, referrers)?;
             let removed = remove(builder, victims)?;
             builder.say(format!("delete {}", what.replace('`', "")));
             Ok(removed)

@@ -1,6 +1,22 @@
-//! `folio demo`: a server of its own, and the story of a few deploys told with the real commands.
+//! `folio demo`: a server of its own in a directory that goes away, and a few deploys told with the real
+//! commands. What it prints is what a user would see.
 
-use clap::Args;
+mod story;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser};
+use folio_core::Settings;
+use folio_core::ports::SystemClock;
+use tokio::sync::oneshot;
+
+use self::story::{Scene, Step};
+use crate::cli::Cli;
+use crate::config::Config;
+use crate::serve::Server;
+use crate::{command, output};
 
 /// How to show what folio does.
 #[derive(Debug, Args)]
@@ -10,7 +26,65 @@ pub(crate) struct Demo {
     keep: bool,
 }
 
-/// Runs the demo.
-pub(crate) async fn run(_: Demo) -> anyhow::Result<()> {
-    Ok(())
+/// Tells the story.
+pub(crate) async fn run(demo: Demo) -> Result<()> {
+    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let data = directory.path().join("data");
+    story::write_files(directory.path())?;
+    // The story's commands name files as a user in that directory would.
+    std::env::set_current_dir(directory.path())?;
+    let listen = ([127, 0, 0, 1], 0).into();
+    let clock = Arc::new(SystemClock);
+    let server = Server::open(&data, listen, Settings::default(), clock).await?;
+    let config = Config { url: Some(server.url()?), data: Some(data), ..Config::default() };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = server.run(async {
+        // Told or dropped, the story is over.
+        stopped.await.unwrap_or_default();
+    });
+    let telling = async {
+        let told = tell(&config, &demo, directory.path()).await;
+        drop(stop);
+        told
+    };
+    let (served, told) = tokio::join!(serving, telling);
+    told.and(served)
+}
+
+async fn tell(config: &Config, demo: &Demo, directory: &Path) -> Result<()> {
+    for Scene { title, steps } in story::SCENES {
+        output::print(&format!("\n# {title}"))?;
+        for step in *steps {
+            perform(config, step).await?;
+        }
+    }
+    if !demo.keep {
+        return output::print(story::WHAT_NEXT);
+    }
+    let url = config.url(None);
+    output::print("\n# The server goes on until Ctrl-C. In another terminal:")?;
+    let data = directory.join("data");
+    output::print(&format!("export FOLIO_URL={url} FOLIO_DATA={}", data.display()))?;
+    output::print(&format!("folio fn list\ncurl {url}/folio/v1"))?;
+    Ok(tokio::signal::ctrl_c().await?)
+}
+
+/// Runs one command as if it had been typed.
+async fn perform(config: &Config, step: &Step) -> Result<()> {
+    let words = step.words();
+    output::print(&format!("$ folio {}", words.iter().map(quoted).collect::<Vec<_>>().join(" ")))?;
+    let cli = Cli::try_parse_from(std::iter::once("folio").chain(words.iter().copied()))?;
+    let ran = Box::pin(command::run(cli, config.clone())).await;
+    match (step, ran) {
+        (Step::Works(_), ran) => ran,
+        (Step::Refused(_), Err(error)) => {
+            output::failure(&error);
+            Ok(())
+        }
+        (Step::Refused(line), Ok(())) => bail!("`{line:?}` should have been refused"),
+    }
+}
+
+fn quoted(word: &&str) -> String {
+    if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() }
 }

@@ -57,6 +57,7 @@ pub(crate) struct Server {
     listener: TcpListener,
     directory: DataDirectory,
     folio: Folio,
+    made_token: Option<PathBuf>,
 }
 
 /// Serves until the process is told to stop.
@@ -72,6 +73,9 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
     let server = Server::open(&data, serve.listen, settings, clock(&serve)).await?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    if let Some(path) = &server.made_token {
+        output::talk(&format!("made the admin token in {}", path.display()));
+    }
     output::talk(&format!("listening on {}", server.url()?));
     server
         .run(async move {
@@ -95,12 +99,12 @@ impl Server {
         let directory = opened.map_err(explained)?;
         let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
         let folio = Folio::new(ledger, blobs, clock, settings);
-        admin::admit(&folio, data).await?;
+        let made_token = admin::admit(&folio, data).await?;
         let listener = TcpListener::bind(listen).await.with_context(|| {
             let problem = Problem::new(format!("cannot listen on {listen}"));
             problem.hint("choose another address with --listen; port 0 takes a free one")
         })?;
-        Ok(Self { listener, directory, folio })
+        Ok(Self { listener, directory, folio, made_token })
     }
 
     /// Where the server can be reached.

@@ -4,7 +4,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use folio_core::token::Token;
@@ -12,15 +12,14 @@ use folio_core::{Folio, crash};
 use folio_model::Actor;
 
 use crate::config;
-use crate::output;
 use crate::problem::{Problem, explained};
 
 const PRIVATE: u32 = 0o600;
 
-/// Makes the admin token of a store in which nothing has happened yet.
-pub(super) async fn admit(folio: &Folio, data: &Path) -> Result<()> {
+/// Makes the admin token of a store in which nothing has happened yet, and says where it is.
+pub(super) async fn admit(folio: &Folio, data: &Path) -> Result<Option<PathBuf>> {
     if !folio.is_new().await.map_err(explained)? {
-        return Ok(());
+        return Ok(None);
     }
     let path = config::admin_token(data);
     let token = match config::read_token(&path)? {
@@ -34,8 +33,7 @@ pub(super) async fn admit(folio: &Folio, data: &Path) -> Result<()> {
     crash::point("token.written");
     let admin: Actor = "admin".parse().expect("a word is an actor");
     folio.admit(&admin, &token).await.map_err(explained)?;
-    output::talk(&format!("made the admin token in {}", path.display()));
-    Ok(())
+    Ok(Some(path))
 }
 
 /// A token that a start wrote before it was killed.

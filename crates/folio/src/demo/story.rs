@@ -1,0 +1,160 @@
+//! The story the demo tells: its files and its commands.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+/// A few commands that show one thing.
+pub(super) struct Scene {
+    pub(super) title: &'static str,
+    pub(super) steps: &'static [Step],
+}
+
+/// One command, as words.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Does what it says.
+    Works(&'static [&'static str]),
+    /// Is refused, which is the point.
+    Refused(&'static [&'static str]),
+}
+
+use Step::{Refused, Works};
+
+impl Step {
+    /// The words behind `folio`.
+    pub(super) fn words(&self) -> &'static [&'static str] {
+        match self {
+            Works(words) | Refused(words) => words,
+        }
+    }
+}
+
+/// Writes the files that the story publishes.
+pub(super) fn write_files(directory: &Path) -> Result<()> {
+    for (number, greeting) in [(1, "hello"), (2, "hello, world"), (3, "hello, everybody")] {
+        let code = format!(
+            "module.exports = async () => ({{\n  status: 200,\n  body: \"{greeting}\\n\",\n}});\n"
+        );
+        std::fs::create_dir_all(directory.join(number.to_string()))?;
+        std::fs::write(directory.join(format!("{number}/hello.js")), code)?;
+    }
+    std::fs::create_dir_all(directory.join("greeter/lib"))?;
+    std::fs::write(
+        directory.join("greeter/main.js"),
+        "const { greet } = require(\"./lib/greet\");\n\
+         module.exports = async () => ({ status: 200, body: greet(\"you\") });\n",
+    )?;
+    std::fs::write(
+        directory.join("greeter/lib/greet.js"),
+        "exports.greet = (name) => `welcome, ${name}\\n`;\n",
+    )?;
+    Ok(())
+}
+
+/// What one can do after the story.
+pub(super) const WHAT_NEXT: &str = "
+# That was it, and all of it is gone. To begin for real:
+folio serve                 # keeps everything in ~/.local/share/folio
+folio fn version create hello --env nodejs --code hello.js
+folio --help
+";
+
+/// The story, in order.
+pub(super) const SCENES: &[Scene] = &[
+    Scene {
+        title: "Every deploy is a version that never changes.",
+        steps: &[
+            Works(&publish("1/hello.js", "v1.0.0")),
+            Works(&publish("2/hello.js", "v1.0.1")),
+            Works(&publish("3/hello.js", "v1.0.2")),
+            Works(&["fn", "version", "list", "hello"]),
+            Works(&["fn", "version", "diff", "hello@v1.0.0", "hello@v1.0.1"]),
+        ],
+    },
+    Scene {
+        title: "An alias points at a version, and what it points at cannot be deleted.",
+        steps: &[
+            Works(&["fn", "alias", "create", "hello", "--alias", "qa", "--version", "v1.0.1"]),
+            Refused(&["fn", "version", "delete", "hello@v1.0.1"]),
+        ],
+    },
+    Scene {
+        title: "Moving it is a deploy, moving it back is a rollback; both say who, when and why.",
+        steps: &[
+            Works(&[
+                "fn",
+                "alias",
+                "update",
+                "hello",
+                "--alias",
+                "qa",
+                "--version",
+                "v1.0.1=90%",
+                "--version",
+                "v1.0.2=10%",
+                "--reason",
+                "try it on a few",
+            ]),
+            Works(&["fn", "alias", "rollback", "hello", "--alias", "qa", "--reason", "too loud"]),
+            Works(&["fn", "alias", "history", "hello", "--alias", "qa"]),
+        ],
+    },
+    Scene {
+        title: "A package is shared by functions. Only what is new is uploaded.",
+        steps: &[
+            Works(&[
+                "pkg",
+                "version",
+                "create",
+                "greeter",
+                "--env",
+                "nodejs",
+                "--deploy",
+                "greeter",
+                "--version",
+                "one",
+            ]),
+            Works(&[
+                "pkg",
+                "version",
+                "update",
+                "greeter",
+                "--deploy",
+                "greeter",
+                "--version",
+                "two",
+                "--description",
+                "the same files, stored once",
+            ]),
+            Works(&[
+                "fn",
+                "version",
+                "create",
+                "welcome",
+                "--pkg",
+                "greeter",
+                "--version",
+                "two",
+                "--entrypoint",
+                "main",
+            ]),
+            Works(&["pkg", "version", "list", "greeter"]),
+            Works(&["gc", "--stats"]),
+        ],
+    },
+    Scene {
+        title: "The app has a history of its own, and a log. Anything can be taken back.",
+        steps: &[
+            Works(&["app", "list-version"]),
+            Works(&["fn", "delete", "welcome", "--reason", "oops"]),
+            Works(&["undo"]),
+            Works(&["fn", "list"]),
+            Works(&["log", "--limit", "5"]),
+        ],
+    },
+];
+
+const fn publish(file: &'static str, id: &'static str) -> [&'static str; 10] {
+    ["fn", "version", "create", "hello", "--env", "nodejs", "--code", file, "--version", id]
+}
