@@ -134,7 +134,7 @@ async fn what_was_taken_is_finished_before_closing() {
     let writer = Arc::new(writer);
     let closing = Arc::clone(&writer);
     // Closing waits on a thread of its own while the writer is still busy and one more job waits.
-    let close = async { tokio::task::spawn_blocking(move || closing.close()) };
+    let close = futures::future::lazy(|_| tokio::task::spawn_blocking(move || closing.close()));
     let (written, close) =
         together(&writer, futures::future::join(write(&writer, 1, 1), close)).await;
     written.unwrap();
