@@ -43,7 +43,8 @@ impl Client {
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        let request = self.http.get(format!("{}/folio/v1{path}", self.url)).bearer_auth(&self.token);
+        let request =
+            self.http.get(format!("{}/folio/v1{path}", self.url)).bearer_auth(&self.token);
         answer(request).await
     }
 

@@ -127,7 +127,10 @@ impl Disk {
         const CUT: &str = "import fcntl, os, struct, sys
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
 fcntl.ioctl(descriptor, 0x8004587d, struct.pack('I', 2))";
-        assert!(run("python3", &["-c", CUT, self.mounted().to_str().unwrap()]), "the power can be cut");
+        assert!(
+            run("python3", &["-c", CUT, self.mounted().to_str().unwrap()]),
+            "the power can be cut"
+        );
     }
 }
 
@@ -140,6 +143,7 @@ impl Drop for Disk {
 
 #[expect(clippy::disallowed_methods, reason = "file systems are made and mounted by programs")]
 fn run(program: &str, arguments: &[&str]) -> bool {
-    let quiet = Command::new(program).args(arguments).stderr(Stdio::null()).stdout(Stdio::null()).status();
+    let quiet =
+        Command::new(program).args(arguments).stderr(Stdio::null()).stdout(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
 }

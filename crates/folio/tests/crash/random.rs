@@ -18,7 +18,8 @@ async fn killed_at_random_moments_nothing_acknowledged_is_lost() {
     let directory = TempDir::new().unwrap();
     let data = directory.path().join("data");
     let mut chance = rand::rngs::StdRng::seed_from_u64(7);
-    let mut records: Vec<_> = (0..CLIENTS).map(|client| Record::new(&format!("f{client}"))).collect();
+    let mut records: Vec<_> =
+        (0..CLIENTS).map(|client| Record::new(&format!("f{client}"))).collect();
     for kill in 0..kills {
         let mut server = Server::start(&data, &Harm::default()).expect("it starts after a kill");
         let client = Client::new(&server.url, &token(&data));
@@ -66,7 +67,10 @@ fn drive(records: Vec<Record>, client: &Client) -> JoinSet<Record> {
     clients
 }
 
-#[expect(clippy::disallowed_methods, reason = "how often to kill is for whoever runs the test to say")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how often to kill is for whoever runs the test to say"
+)]
 fn kills() -> u32 {
     std::env::var("FOLIO_KILLS").map_or(100, |text| text.parse().expect("a number of kills"))
 }

@@ -43,7 +43,8 @@ impl Record {
         self.steps += 1;
         let step = self.steps;
         let key = format!("{}-{step}", self.function);
-        let newest = || self.versions.iter().max_by_key(|(_, number)| **number).map(|(id, _)| id.clone());
+        let newest =
+            || self.versions.iter().max_by_key(|(_, number)| **number).map(|(id, _)| id.clone());
         match (step % 5, newest()) {
             (2, Some(id)) => Step::Point { id, key },
             (4, Some(id)) if self.alias.as_ref() != Some(&id) => Step::Delete { id, key },
@@ -60,15 +61,27 @@ impl Record {
             Step::Point { id, key } => {
                 let targets = json!([{ "version": id, "weight": 10_000 }]);
                 let (method, path, body) = match self.alias {
-                    None => (Method::POST, format!("{function}/aliases"), json!({ "name": "live-now", "targets": targets })),
-                    Some(_) => (Method::PUT, format!("{function}/aliases/live-now"), json!({ "targets": targets })),
+                    None => (
+                        Method::POST,
+                        format!("{function}/aliases"),
+                        json!({ "name": "live-now", "targets": targets }),
+                    ),
+                    Some(_) => (
+                        Method::PUT,
+                        format!("{function}/aliases/live-now"),
+                        json!({ "targets": targets }),
+                    ),
                 };
                 client.send(method, &path, &body, key).await
             }
             Step::Delete { id, key } => {
-                client.send(Method::DELETE, &format!("{function}/versions/{id}"), &Value::Null, key).await
+                client
+                    .send(Method::DELETE, &format!("{function}/versions/{id}"), &Value::Null, key)
+                    .await
             }
-            Step::Sweep { key } => client.send(Method::POST, "/storage/sweep", &Value::Null, key).await,
+            Step::Sweep { key } => {
+                client.send(Method::POST, "/storage/sweep", &Value::Null, key).await
+            }
         };
         self.note(step, answer)
     }
@@ -107,7 +120,10 @@ impl Record {
     /// Sends the unanswered request again, which must now succeed exactly once.
     pub async fn retry(&mut self, client: &Client) {
         if let Some(step) = self.unanswered.take() {
-            assert!(self.take(client, step.clone()).await, "{step:?} has no answer after a restart");
+            assert!(
+                self.take(client, step.clone()).await,
+                "{step:?} has no answer after a restart"
+            );
         }
     }
 
@@ -124,11 +140,14 @@ impl Record {
             .as_array()
             .unwrap()
             .iter()
-            .map(|version| (version["id"].as_str().unwrap().to_owned(), version["number"].as_u64().unwrap()))
+            .map(|version| {
+                (version["id"].as_str().unwrap().to_owned(), version["number"].as_u64().unwrap())
+            })
             .collect();
         for (id, number) in &self.versions {
             // A deletion that got no answer may have happened.
-            let unsure = matches!(&self.unanswered, Some(Step::Delete { id: gone, .. }) if gone == id);
+            let unsure =
+                matches!(&self.unanswered, Some(Step::Delete { id: gone, .. }) if gone == id);
             assert!(unsure || listed.get(id) == Some(number), "{}@{id} was lost", self.function);
         }
         for id in &self.deleted {
@@ -144,7 +163,8 @@ impl Record {
             panic!("the aliases of {} cannot be listed", self.function)
         };
         let found = listed["items"][0]["targets"][0]["id"].as_str().map(str::to_owned);
-        let known = found.as_ref() == Some(alias) || (found.is_some() && found == self.alias_unsure);
+        let known =
+            found.as_ref() == Some(alias) || (found.is_some() && found == self.alias_unsure);
         assert!(known, "the alias of {} is at {found:?}, not at {alias}", self.function);
     }
 }
