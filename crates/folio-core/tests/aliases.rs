@@ -91,8 +91,12 @@ async fn a_tag_holds_one_version_of_each_function() {
     let tag = (&app(), &id("nightly"));
     let members = ["hello@v1", "other", "hello@v2"].map(|text| text.parse().unwrap());
     let done = world.folio.tag(&world.caller, tag, members.into(), None).await.unwrap();
-    let members: Vec<_> =
-        done.result.members.iter().map(|member| format!("{}@{}", member.function, member.id)).collect();
+    let members: Vec<_> = done
+        .result
+        .members
+        .iter()
+        .map(|member| format!("{}@{}", member.function, member.id))
+        .collect();
     assert_eq!(members, ["hello@v2", "other@v1"]);
     let names = vec!["hello".parse().unwrap(), "other".parse().unwrap()];
     world.folio.untag(&world.caller, tag, names, None).await.unwrap();

@@ -82,7 +82,8 @@ async fn deleting_a_function_takes_its_versions_and_aliases_and_frees_its_name()
     let world = world().await;
     let first = world.version(&function("hello"), "one", "v1").await;
     world.point("hello", "qa", "v1").await;
-    let done = world.folio.delete(&world.caller, &function("hello"), Cascade::No, None).await.unwrap();
+    let done =
+        world.folio.delete(&world.caller, &function("hello"), Cascade::No, None).await.unwrap();
     assert_eq!(done.result.aliases, ["hello@qa"]);
     assert!(done.app_version.is_some());
     assert_eq!(refused(world.folio.show(&function("hello")).await).0, "unit_not_found");

@@ -125,11 +125,7 @@ async fn a_function_can_share_a_package_and_its_id() {
     assert_eq!(done.spec.environment().as_str(), "python", "the package's environment");
     let wrong = Publish { id: Some(id("nope")), ..request(fields.clone()) };
     assert_eq!(refused(world.publish(&function("fnA"), wrong).await).0, "version_not_found");
-    let own = Publish {
-        id: Some(id("mine")),
-        package_version: Some(id("bla")),
-        ..request(fields)
-    };
+    let own = Publish { id: Some(id("mine")), package_version: Some(id("bla")), ..request(fields) };
     assert_eq!(world.publish(&function("fnA"), own).await.unwrap().result.version.id, id("mine"));
 }
 
@@ -149,7 +145,10 @@ async fn a_package_made_by_hand_is_not_taken_over() {
     let world = world().await;
     let fields = world.code("one").await;
     world.publish(&package("hello-pkg"), request(fields.clone())).await.unwrap();
-    assert_eq!(refused(world.publish(&function("hello"), request(fields)).await).0, "package_taken");
+    assert_eq!(
+        refused(world.publish(&function("hello"), request(fields)).await).0,
+        "package_taken"
+    );
 }
 
 #[tokio::test]
@@ -159,7 +158,8 @@ async fn publishing_without_content_publishes_the_draft_and_clears_it() {
     assert_eq!(refused(world.publish(&function("hello"), nothing()).await).0, "nothing_to_publish");
     let fields = world.code("one").await;
     let onto = (Onto::Nothing, None);
-    let draft = world.folio.set_draft(&world.caller, &function("hello"), fields, onto).await.unwrap();
+    let draft =
+        world.folio.set_draft(&world.caller, &function("hello"), fields, onto).await.unwrap();
     assert!(draft.result.draft.is_some());
     let done = world.publish(&function("hello"), nothing()).await.unwrap().result;
     assert_eq!(done.package.unwrap().name.as_str(), "hello-pkg");

@@ -31,13 +31,17 @@ fn memory_and_sqlite_never_differ_on_disk() {
     check(cases("FOLIO_MACHINE_DISK_CASES", 100), Path::new(env!("CARGO_TARGET_TMPDIR")));
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long to search is for whoever runs the test to say")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long to search is for whoever runs the test to say"
+)]
 fn cases(variable: &str, default: u32) -> u32 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a number of cases"))
 }
 
 fn check(cases: u32, parent: &Path) {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
+    let config =
+        Config { cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let outcome = TestRunner::new(config).run(&any_commands(COMMANDS), |commands| {
         runtime.block_on(run_on_both(&commands, parent));

@@ -54,7 +54,8 @@ pub async fn run(
 ) {
     for world in [&*reference, &*subject] {
         let token = world.folio().draw_token();
-        let admitted = world.folio().admit(&"admin".parse::<Actor>().expect("well formed"), &token).await;
+        let admitted =
+            world.folio().admit(&"admin".parse::<Actor>().expect("well formed"), &token).await;
         admitted.expect("a new world admits its first token");
     }
     let mut before = reference.dump().await;

@@ -20,6 +20,8 @@ pub(crate) struct Config {
     pub(crate) data: Option<PathBuf>,
     /// `FOLIO_CRASH`, which development builds obey.
     pub(crate) crash: Option<String>,
+    /// `FOLIO_FAULT`, which development builds obey.
+    pub(crate) fault: Option<String>,
 }
 
 impl Config {
@@ -33,6 +35,7 @@ impl Config {
             token: text("FOLIO_TOKEN"),
             data: data.or_else(shared).or_else(home),
             crash: text("FOLIO_CRASH"),
+            fault: text("FOLIO_FAULT"),
         }
     }
 

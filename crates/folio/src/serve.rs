@@ -149,12 +149,17 @@ fn clock(_: &Serve) -> Arc<dyn Clock> {
     Arc::new(SystemClock)
 }
 
-/// Lets a test choose where this process dies.
+/// Lets a test choose where this process dies, or what it does wrong.
 fn arm(config: &Config) -> Result<()> {
-    let Some(crash) = config.crash.as_deref().filter(|_| cfg!(debug_assertions)) else {
+    if !cfg!(debug_assertions) {
         return Ok(());
-    };
-    let (point, nth) = crash.split_once(':').unwrap_or((crash, "1"));
-    folio_core::crash::arm(point, nth.parse().context("FOLIO_CRASH is POINT or POINT:NTH")?);
+    }
+    if let Some(crash) = &config.crash {
+        let (point, nth) = crash.split_once(':').unwrap_or((crash, "1"));
+        folio_core::crash::arm(point, nth.parse().context("FOLIO_CRASH is POINT or POINT:NTH")?);
+    }
+    if let Some(fault) = &config.fault {
+        folio_core::crash::plant(fault);
+    }
     Ok(())
 }

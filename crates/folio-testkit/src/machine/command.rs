@@ -196,10 +196,7 @@ fn any_publish() -> impl Strategy<Value = PublishCommand> {
             any::<bool>(),
             proptest::option::weighted(0.1, 0..2_usize),
         ),
-        (
-            proptest::option::weighted(0.15, 0..3_usize),
-            proptest::option::weighted(0.1, 0..30_u64),
-        ),
+        (proptest::option::weighted(0.15, 0..3_usize), proptest::option::weighted(0.1, 0..30_u64)),
     )
         .prop_map(|((unit, code, update), (id, if_changed, tag), (key, expect))| {
             PublishCommand { unit, code, update, id, if_changed, tag, key, expect }

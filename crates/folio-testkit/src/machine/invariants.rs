@@ -13,7 +13,9 @@ pub(super) fn check_step(before: &Value, after: &Value, outcome: &Outcome, conte
     let entries = |dump: &Value| dump["entries"].as_array().map_or(0, Vec::len);
     let grown = entries(after) - entries(before);
     match outcome {
-        Err((code, _)) => assert_eq!(before, after, "refused with `{code}`, but changed: {context}"),
+        Err((code, _)) => {
+            assert_eq!(before, after, "refused with `{code}`, but changed: {context}")
+        }
         Ok(answer) => {
             assert!(grown <= 1, "more than one entry: {context}");
             let entry = answer.get("entry").and_then(Value::as_u64);
@@ -28,7 +30,10 @@ pub(super) fn check_step(before: &Value, after: &Value, outcome: &Outcome, conte
         }
     }
     let app_versions = |dump: &Value| dump["appVersions"].as_array().map_or(0, Vec::len);
-    assert!(app_versions(after) - app_versions(before) <= grown, "app version without entry: {context}");
+    assert!(
+        app_versions(after) - app_versions(before) <= grown,
+        "app version without entry: {context}"
+    );
     check_only_appended(before, after, context);
 }
 
@@ -85,7 +90,12 @@ async fn readable(folio: &Folio, version: &folio_core::view::VersionView, contex
         assert!(node.is_ok(), "content of {}@{} is gone: {context}", version.name, version.number);
     }
     if let Some(package) = &version.package {
-        assert!(package.number.is_some(), "{}@{} lost its package: {context}", version.name, version.number);
+        assert!(
+            package.number.is_some(),
+            "{}@{} lost its package: {context}",
+            version.name,
+            version.number
+        );
     }
 }
 

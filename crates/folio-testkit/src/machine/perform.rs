@@ -1,7 +1,8 @@
 //! Runs one command on a world and turns its outcome into something two worlds can be compared by.
 
 use folio_core::request::{
-    AliasTarget, Caller, Cascade, ContentRef, Expect, Fields, IfSame, Onto, Publish, Repeat, Start, Which,
+    AliasTarget, Caller, Cascade, ContentRef, Expect, Fields, IfSame, Onto, Publish, Repeat, Start,
+    Which,
 };
 use folio_core::{Explain, Folio};
 use folio_model::{AppName, Digest, Kind, Name, Number, Qualifier, UnitKey, VersionId};
@@ -64,7 +65,8 @@ async fn on_pointers(folio: &Folio, caller: &Caller, command: &Command) -> Outco
     let app = AppName::default_app();
     match command {
         Command::Point { function, alias, targets, expect } => {
-            let target = |&(number, weight): &(u64, u32)| AliasTarget { version: version(number), weight };
+            let target =
+                |&(number, weight): &(u64, u32)| AliasTarget { version: version(number), weight };
             let targets = targets.iter().map(target).collect();
             let expect = match expect {
                 Expectation::Absent => Expect::Absent,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// One client of one server.
 #[derive(Clone)]
-pub struct Client {
+pub(super) struct Client {
     http: Http,
     url: String,
     token: String,
@@ -16,7 +16,7 @@ pub struct Client {
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub(super) enum Answer {
     /// Done, for ever.
     Acknowledged(Value),
     /// Refused, with its code.
@@ -26,30 +26,30 @@ pub enum Answer {
 }
 
 impl Client {
-    pub fn new(url: &str, token: &str) -> Self {
+    pub(super) fn new(url: &str, token: &str) -> Self {
         let http = Http::builder().timeout(Duration::from_secs(20)).build().unwrap();
         Self { http, url: url.to_owned(), token: token.to_owned() }
     }
 
     /// Sends a request under an idempotency key.
-    pub async fn send(&self, method: Method, path: &str, body: &Value, key: &str) -> Answer {
+    pub(super) async fn send(&self, method: Method, path: &str, body: &Value, key: &str) -> Answer {
         let request = self
             .http
             .request(method, format!("{}/folio/v1{path}", self.url))
             .bearer_auth(&self.token)
-            .header("Idempotency-Key", key)
-            .json(body);
+            .header("Idempotency-Key", key);
+        let request = if body.is_null() { request } else { request.json(body) };
         answer(request).await
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> Answer {
         let request =
             self.http.get(format!("{}/folio/v1{path}", self.url)).bearer_auth(&self.token);
         answer(request).await
     }
 
     /// Uploads one file and returns the tree that holds it, or nothing if the connection broke.
-    pub async fn upload(&self, text: &str) -> Option<Digest> {
+    pub(super) async fn upload(&self, text: &str) -> Option<Digest> {
         let digest = Digest::of(text.as_bytes());
         let entry = TreeEntry::File {
             name: "main.js".parse().unwrap(),
@@ -82,7 +82,7 @@ impl Client {
     }
 
     /// Publishes a function version made of new bytes.
-    pub async fn publish(&self, function: &str, id: &str, key: &str) -> Answer {
+    pub(super) async fn publish(&self, function: &str, id: &str, key: &str) -> Answer {
         let Some(tree) = self.upload(&format!("{function} {id}")).await else {
             return Answer::Unknown;
         };

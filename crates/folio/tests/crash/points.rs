@@ -25,6 +25,7 @@ async fn dies_at(point: &str, nth: u64) -> bool {
     let data = directory.path().join("data");
     let harm = Harm { crash: Some(format!("{point}:{nth}")), ..Harm::default() };
     let mut record = Record::new("hello");
+    // A server that dies before it listens may leave a directory that only its next start completes.
     let mut died = true;
     if let Some(mut server) = Server::start(&data, &harm) {
         let client = Client::new(&server.url, &token(&data));
@@ -34,8 +35,6 @@ async fn dies_at(point: &str, nth: u64) -> bool {
         } else {
             server.kill();
         }
-    }
-    if data.join("folio.db").exists() {
         check(&data);
     }
     let mut server = Server::start(&data, &Harm::default()).expect("it starts after a crash");

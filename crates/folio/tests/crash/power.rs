@@ -60,7 +60,9 @@ async fn loses(disk: &Disk, cut: usize, harm: &Harm) -> bool {
     server.kill();
     disk.unmount();
     disk.mount();
-    let kept = tokio::task::spawn(async move { stands(&data, &records).await }).await;
+    let mut judge = JoinSet::new();
+    judge.spawn(async move { stands(&data, &records).await });
+    let kept = judge.join_next().await.expect("one judge");
     disk.unmount();
     kept.is_err()
 }

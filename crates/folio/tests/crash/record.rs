@@ -9,24 +9,24 @@ use super::client::{Answer, Client};
 
 /// One function with an alias, driven by one client.
 #[derive(Debug, Default)]
-pub struct Record {
-    pub function: String,
+pub(super) struct Record {
+    pub(super) function: String,
     /// Acknowledged versions: id and number.
-    pub versions: BTreeMap<String, u64>,
+    pub(super) versions: BTreeMap<String, u64>,
     /// Acknowledged deletions.
-    pub deleted: Vec<String>,
+    pub(super) deleted: Vec<String>,
     /// Where the alias was last known to be, and where an unanswered request may have moved it.
-    pub alias: Option<String>,
-    pub alias_unsure: Option<String>,
+    pub(super) alias: Option<String>,
+    pub(super) alias_unsure: Option<String>,
     /// An unanswered request, to be sent again under its key.
-    pub unanswered: Option<Step>,
+    pub(super) unanswered: Option<Step>,
     /// Steps begun so far.
-    pub steps: u64,
+    pub(super) steps: u64,
 }
 
 /// One request of the story.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub(super) enum Step {
     Publish { id: String, key: String },
     Point { id: String, key: String },
     Delete { id: String, key: String },
@@ -34,12 +34,12 @@ pub enum Step {
 }
 
 impl Record {
-    pub fn new(function: &str) -> Self {
+    pub(super) fn new(function: &str) -> Self {
         Self { function: function.to_owned(), ..Self::default() }
     }
 
     /// The next request: publish, point the alias at it, publish, delete that one, sweep, and again.
-    pub fn next(&mut self) -> Step {
+    pub(super) fn next(&mut self) -> Step {
         self.steps += 1;
         let step = self.steps;
         let key = format!("{}-{step}", self.function);
@@ -54,7 +54,7 @@ impl Record {
     }
 
     /// Sends a request and writes down what was answered. Returns false if the connection broke.
-    pub async fn take(&mut self, client: &Client, step: Step) -> bool {
+    pub(super) async fn take(&mut self, client: &Client, step: Step) -> bool {
         let function = format!("/apps/default/functions/{}", self.function);
         let answer = match &step {
             Step::Publish { id, key } => client.publish(&self.function, id, key).await,
@@ -118,7 +118,7 @@ impl Record {
     }
 
     /// Sends the unanswered request again, which must now succeed exactly once.
-    pub async fn retry(&mut self, client: &Client) {
+    pub(super) async fn retry(&mut self, client: &Client) {
         if let Some(step) = self.unanswered.take() {
             assert!(
                 self.take(client, step.clone()).await,
@@ -128,7 +128,7 @@ impl Record {
     }
 
     /// Compares what was acknowledged with what is there.
-    pub async fn verify(&self, client: &Client) {
+    pub(super) async fn verify(&self, client: &Client) {
         if self.versions.is_empty() {
             return;
         }

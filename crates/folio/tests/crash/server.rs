@@ -6,22 +6,22 @@ use std::process::{Child, Command, Output, Stdio};
 
 /// What to do to the process besides running it.
 #[derive(Debug, Clone, Default)]
-pub struct Harm {
+pub(super) struct Harm {
     /// Die at a crash point: `name:nth`.
-    pub crash: Option<String>,
+    pub(super) crash: Option<String>,
     /// Run with a planted fault.
-    pub fault: Option<&'static str>,
+    pub(super) fault: Option<&'static str>,
 }
 
 /// A running server. Killed when dropped.
-pub struct Server {
+pub(super) struct Server {
     process: Child,
-    pub url: String,
+    pub(super) url: String,
 }
 
 impl Server {
     /// Starts a server and waits until it listens. None if it died first.
-    pub fn start(data: &Path, harm: &Harm) -> Option<Self> {
+    pub(super) fn start(data: &Path, harm: &Harm) -> Option<Self> {
         let mut command = folio();
         command.args(["serve", "--listen", "127.0.0.1:0", "--grace", "0s", "--data"]).arg(data);
         if let Some(crash) = &harm.crash {
@@ -48,18 +48,13 @@ impl Server {
     }
 
     /// The process, for whoever kills it.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Whether it is still running.
-    pub fn is_alive(&mut self) -> bool {
-        self.process.try_wait().unwrap().is_none()
-    }
-
     /// Waits until it has died by itself.
-    pub fn wait(&mut self) {
+    pub(super) fn wait(&mut self) {
         self.process.wait().unwrap();
     }
 }
@@ -67,18 +62,18 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // It may be dead already, which is what these tests are about.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        drop(self.process.kill());
+        drop(self.process.wait());
     }
 }
 
 /// The admin token of a data directory.
-pub fn token(data: &Path) -> String {
+pub(super) fn token(data: &Path) -> String {
     std::fs::read_to_string(data.join("admin.token")).unwrap().trim().to_owned()
 }
 
 /// Runs `folio check` on a directory that no server uses.
-pub fn check(data: &Path) {
+pub(super) fn check(data: &Path) {
     let Output { status, stdout, stderr } =
         folio().arg("check").arg("--data").arg(data).output().unwrap();
     let said = [stdout, stderr].concat();
