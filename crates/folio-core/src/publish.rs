@@ -52,6 +52,16 @@ pub enum Error {
         /// The id.
         id: VersionId,
     },
+    /// The name is the object name of another unit's version.
+    #[error("`{name}-{id}` is what version `{id}` of {kind} `{name}` is called")]
+    NameIsVersion {
+        /// The other unit's kind.
+        kind: Kind,
+        /// The other unit's name.
+        name: Name,
+        /// The version's id.
+        id: VersionId,
+    },
     /// No content was given and there is no draft.
     #[error("{kind} `{name}` has no draft to publish, and no content was given")]
     NothingToPublish {
@@ -111,7 +121,7 @@ impl Explain for Error {
         match self {
             Self::IdTaken { .. } => Code("id_taken"),
             Self::IdIsAlias { .. } => Code("id_is_alias"),
-            Self::ObjectNameTaken { .. } => Code("object_name_taken"),
+            Self::ObjectNameTaken { .. } | Self::NameIsVersion { .. } => Code("object_name_taken"),
             Self::NothingToPublish { .. } => Code("nothing_to_publish"),
             Self::TagOnPackage(_) => Code("not_for_packages"),
             Self::TagFull { .. } => Code("tag_full"),
@@ -129,6 +139,7 @@ impl Explain for Error {
             Self::IdTaken { .. }
             | Self::IdIsAlias { .. }
             | Self::ObjectNameTaken { .. }
+            | Self::NameIsVersion { .. }
             | Self::Stale { .. } => Class::Conflict,
             Self::Compose(error) => error.class(),
             Self::Resolve(error) => error.class(),
@@ -144,6 +155,7 @@ impl Explain for Error {
             Self::IdIsAlias { .. } | Self::ObjectNameTaken { .. } => {
                 "choose another id, or leave --version out".to_owned()
             }
+            Self::NameIsVersion { .. } => "choose another name".to_owned(),
             Self::NothingToPublish { kind: Kind::Function, .. } => {
                 "give --code FILE, --src, --deploy, or --pkg NAME".to_owned()
             }
@@ -298,7 +310,7 @@ pub(crate) fn check_new_name(state: &dyn State, key: &UnitKey) -> Result<(), Err
         let Some(other) = state.unit(&UnitKey { name, ..key.clone() })? else { continue };
         if let Some((_, true)) = state.version_by_id(other.uid, &id)? {
             let (kind, name) = (key.kind, other.key.name);
-            return Err(Error::ObjectNameTaken { kind, name, id });
+            return Err(Error::NameIsVersion { kind, name, id });
         }
     }
     Ok(())
