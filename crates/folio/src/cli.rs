@@ -87,3 +87,28 @@ pub(crate) enum Pointers {
     #[command(subcommand)]
     Tag(tag::Command),
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn check(command: &clap::Command, path: &str) {
+        let path = format!("{path} {}", command.get_name());
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        assert!(!about.is_empty() && !about.ends_with('.'), "{path}: {about:?}");
+        for argument in command.get_arguments() {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let name = argument.get_id();
+            assert!(!help.is_empty() && !help.ends_with('.'), "{path} {name}: {help:?}");
+        }
+        command.get_subcommands().for_each(|command| check(command, &path));
+    }
+
+    #[test]
+    fn every_command_and_flag_says_what_it_is_for_without_a_period() {
+        Cli::command().debug_assert();
+        check(&Cli::command(), "");
+    }
+}

@@ -1,6 +1,7 @@
 //! The control API, seen from outside. Every mutation carries a fresh key, so that asking again after a lost
 //! connection does it once. Turns every refusal into a [`Problem`].
 
+use std::error::Error;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -88,8 +89,7 @@ impl Client {
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<T> {
-        let answer = self.fetch(path, query).await?;
-        decode(answer).await
+        self.answer(self.request(Method::GET, path, query)).await
     }
 
     /// Reads something that is not JSON.
@@ -136,11 +136,10 @@ impl Client {
             request = request.header("Folio-Reason", percent_encode(reason));
         }
         let again = request.try_clone();
-        let answer = match (self.send(request).await, again) {
-            (Err(error), Some(again)) if is_lost(&error) => self.send(again).await,
+        match (self.answer(request).await, again) {
+            (Err(error), Some(again)) if is_lost(&error) => self.answer(again).await,
             (answer, _) => answer,
-        };
-        decode(answer?).await
+        }
     }
 
     /// Asks something that changes nothing, with a body.
@@ -149,14 +148,13 @@ impl Client {
         path: &[&str],
         body: &impl Serialize,
     ) -> Result<T> {
-        let answer = self.send(self.request(Method::POST, path, &[]).json(body)).await?;
-        decode(answer).await
+        self.answer(self.request(Method::POST, path, &[]).json(body)).await
     }
 
     /// Sends nodes, framed.
     pub(crate) async fn send_nodes<T: DeserializeOwned>(&self, frames: Bytes) -> Result<T> {
         let request = self.request(Method::POST, &["blobs"], &[]).body(frames);
-        decode(self.send(request.header("Content-Type", folio_api::NODES_MEDIA_TYPE)).await?).await
+        self.answer(request.header("Content-Type", folio_api::NODES_MEDIA_TYPE)).await
     }
 
     fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
@@ -174,12 +172,21 @@ impl Client {
         }
     }
 
+    async fn answer<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
+        let answer = self.send(request).await?;
+        let body = answer.bytes().await.map_err(|error| self.broken(&error))?;
+        serde_json::from_slice(&body).with_context(|| {
+            let problem = Problem::new("the server's answer cannot be understood");
+            problem.hint("is it a folio of the same version?")
+        })
+    }
+
     async fn send(&self, request: RequestBuilder) -> Result<Response> {
-        let answer = request.send().await.map_err(|error| self.unreachable(error))?;
+        let answer = request.send().await.map_err(|error| self.broken(&error))?;
         if answer.status().is_success() { Ok(answer) } else { Err(refusal(answer).await) }
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> anyhow::Error {
+    fn broken(&self, error: &reqwest::Error) -> anyhow::Error {
         let base = self.base.as_str().trim_end_matches('/');
         let problem = if error.is_connect() {
             let problem = Problem::new(format!("cannot reach a folio server at {base}"));
@@ -187,13 +194,25 @@ impl Client {
         } else {
             Problem::new(format!("the connection to {base} broke"))
         };
-        anyhow::Error::new(error.without_url()).context(problem)
+        // What lies between is how the HTTP library is built; the last word says what happened.
+        let causes = std::iter::successors(Some(error as &dyn Error), |&cause| cause.source());
+        let cause = causes.last().map(ToString::to_string).unwrap_or_default();
+        anyhow::Error::new(Broken { cause, arrived: !error.is_connect() }).context(problem)
     }
 }
 
-/// Whether a request may or may not have arrived.
+/// A connection that broke.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+struct Broken {
+    cause: String,
+    /// Whether the request may have arrived all the same.
+    arrived: bool,
+}
+
+/// Whether nobody knows if a request arrived.
 pub(crate) fn is_lost(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<reqwest::Error>().is_some_and(|error| !error.is_connect())
+    error.downcast_ref::<Broken>().is_some_and(|broken| broken.arrived)
 }
 
 #[derive(Deserialize)]
@@ -223,14 +242,6 @@ async fn refusal(answer: Response) -> anyhow::Error {
             problem.hint("is this the control port of a folio server?").into()
         }
     }
-}
-
-async fn decode<T: DeserializeOwned>(answer: Response) -> Result<T> {
-    let body = answer.bytes().await.context("the answer broke off")?;
-    serde_json::from_slice(&body).with_context(|| {
-        let problem = Problem::new("the server's answer cannot be understood");
-        problem.hint("is it a folio of the same version?")
-    })
 }
 
 /// Header values are ASCII: everything else is written as `%XX`.

@@ -55,7 +55,7 @@ impl Named {
                 Ok(UnitAt { app: session.app(app.as_ref()), name: name.clone() })
             }
             Reference { name, at: Some(_), .. } => {
-                let problem = format!("`{reference}` names a version, the command works on all");
+                let problem = format!("`{reference}` names a version; this takes a name alone");
                 let hint = format!("write `{}`", name.as_str());
                 Err(Problem::usage(problem).hint(hint).into())
             }

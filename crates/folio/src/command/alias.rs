@@ -27,7 +27,7 @@ pub(crate) enum Command {
     List(List),
     /// Delete an alias; the versions stay
     Delete(Delete),
-    /// Show where an alias pointed, when and why, oldest first
+    /// Show where an alias pointed, when and why, newest first
     History(History),
     /// Point an alias to where it pointed before, or to a version it pointed to
     Rollback(Rollback),
