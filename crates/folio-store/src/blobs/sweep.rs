@@ -51,7 +51,11 @@ impl PackStore {
     ) -> Result<Swept, StoreError> {
         let turn = self.turn.acquire().await;
         let _turn = turn.map_err(|error| StoreError::failed("begin a sweep", error))?;
-        let recent = Recent { mark: mark.0, keep_since: milliseconds(keep_since) };
+        // With a clock that stands, the count of uses runs ahead of it. Who asks to keep nothing older than
+        // now means the mark alone.
+        let no_grace = keep_since >= self.clock.now();
+        let since = if no_grace { u64::MAX } else { milliseconds(keep_since) };
+        let recent = Recent { mark: mark.0, keep_since: since };
         let mut swept = Swept::default();
         for _ in 0..ROUNDS_MAX {
             if let Some(removed) = self.sweep_round(recent, &roots).await? {

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
 use folio_core::ports::SystemClock;
+use folio_testkit::clock::TestClock;
 use folio_testkit::conformance::blobs as conformance;
 use folio_testkit::conformance::blobs::{chunked, directory, file, tree};
 use futures::{FutureExt, TryStreamExt};
@@ -248,6 +249,19 @@ async fn repeated_uses_are_written_once_in_half_a_grace_period() {
 }
 
 #[tokio::test]
+async fn without_grace_a_clock_that_stands_keeps_nothing_back() {
+    let clock = Arc::new(TestClock::new(1));
+    let index = MemoryIndex::default();
+    let store = PackStore::in_memory(index, Arc::clone(&clock) as _, NO_GRACE).await.unwrap();
+    let (_, nodes) = sample();
+    for node in nodes {
+        store.put(vec![node]).await.unwrap();
+    }
+    let mark = store.mark().await.unwrap();
+    assert_eq!(store.sweep(mark, Vec::new(), clock.now()).await.unwrap().nodes, 5);
+}
+
+#[tokio::test]
 async fn time_that_stands_or_falls_back_keeps_the_order() {
     let index = MemoryIndex::default();
     let ticks = change(&index, |table| {
@@ -475,7 +489,8 @@ async fn publishes_and_sweeps_race_without_loss() {
         }
     }
     assert_eq!(store.verify().await.unwrap(), []);
-    for root in roots.roots.lock().unwrap().clone() {
+    let living = roots.roots.lock().unwrap().clone();
+    for root in living {
         assert!(folio_core::content::list_files(&*store, root).await.is_ok());
     }
 }
