@@ -62,7 +62,12 @@ impl World {
     async fn new(folio: Folio, directory: Option<TempDir>) -> Self {
         let token = folio.draw_token();
         folio.admit(&"ada".parse().unwrap(), &token).await.unwrap();
-        let (token, router) = (token.reveal(), router(folio.clone()));
+        Self::with(folio, token.reveal(), directory)
+    }
+
+    /// A platform as it is, which need not work.
+    pub(crate) fn with(folio: Folio, token: String, directory: Option<TempDir>) -> Self {
+        let router = router(folio.clone());
         Self { folio, token, router, seen: Mutex::default(), _directory: directory }
     }
 

@@ -1,10 +1,42 @@
 //! The server on a real socket.
 
+use axum::body::Body;
+use bytes::Bytes;
+use futures::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use crate::client::World;
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_finishes_its_head_is_let_go() {
+    let world = World::memory().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = folio_api::serve(listener, world.folio.clone(), async {
+        stopped.await.unwrap();
+    });
+    let client = async {
+        let mut slow = TcpStream::connect(address).await.unwrap();
+        slow.write_all(b"GET /healthz HTTP/1.1\r\nhost: ").await.unwrap();
+        let mut rest = Vec::new();
+        slow.read_to_end(&mut rest).await.unwrap();
+        stop.send(()).unwrap();
+    };
+    tokio::join!(server, client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stalls_is_not_waited_for() {
+    let world = World::memory().await;
+    let stalled = || Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+    let call = world.call("POST", "/folio/v1/blobs").nodes(stalled());
+    call.send().await.refused(400, "bad_upload");
+    let call = world.call("POST", "/folio/v1/blobs/missing").body(stalled());
+    call.send().await.refused(400, "bad_request");
+}
 
 #[tokio::test]
 async fn a_request_that_was_admitted_finishes_after_the_order_to_stop() {

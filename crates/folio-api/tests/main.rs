@@ -2,6 +2,7 @@
 //! The control API, asked as a client asks it. Every answer is held against the OpenAPI document.
 
 mod access;
+mod broken;
 mod client;
 mod contract;
 mod document;

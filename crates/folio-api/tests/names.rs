@@ -98,6 +98,22 @@ async fn a_query_is_read_strictly() {
 }
 
 #[tokio::test]
+async fn a_page_is_never_longer_than_allowed() {
+    let limits = folio_core::Limits { page_items_max: 2, ..folio_core::Limits::default() };
+    let world = World::limited(limits).await;
+    for id in ["v1", "v2", "v3"] {
+        world.publish("hello", id, id).await;
+    }
+    let versions = format!("{FUNCTIONS}/hello/versions");
+    for query in ["", "?limit=100"] {
+        let page = world.get(&format!("{versions}{query}")).await.ok();
+        assert_eq!((page["items"].as_array().unwrap().len(), &page["next"]), (2, &json!(2)));
+    }
+    let rest = world.get(&format!("{versions}?after=2")).await.ok();
+    assert_eq!((rest["items"].as_array().unwrap().len(), rest.get("next")), (1, None));
+}
+
+#[tokio::test]
 async fn large_numbers_are_only_large() {
     for world in [World::memory().await, World::directory().await] {
         world.publish("hello", "v1", "one").await;

@@ -3,8 +3,9 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use folio_core::Explain;
 use folio_core::upload::Download;
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
@@ -47,6 +48,10 @@ fn extension(start: &[u8]) -> &'static str {
 impl IntoResponse for File {
     fn into_response(self) -> Response {
         let Download { digest, bytes, content, .. } = self.download;
+        // The status is sent by then: a client sees the bytes break off, and the log says why.
+        let content = content.inspect_err(|error| {
+            tracing::error!(error.code = error.code().0, "A download broke off: {error}");
+        });
         let mut response = Body::from_stream(content).into_response();
         let headers = [
             (header::CONTENT_TYPE, Some("application/octet-stream".to_owned())),
