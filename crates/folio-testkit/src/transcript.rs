@@ -27,7 +27,7 @@ pub fn run(program: &Path, transcript: &Path) -> Result<()> {
     for block in &mut document.blocks {
         match block {
             Block::Text(_) => {}
-            Block::File { name, lines } => session.write(name, &lines.join("\n"))?,
+            Block::File { name, lines, .. } => session.write(name, &lines.join("\n"))?,
             Block::Console(steps) => {
                 for step in steps {
                     failures.extend(perform(&session, step)?);

@@ -21,8 +21,8 @@ pub(super) struct Document {
 pub(super) enum Block {
     /// Prose, and code that is only shown.
     Text(Vec<String>),
-    /// A file to write, with its mark.
-    File { name: String, lines: Vec<String> },
+    /// A file to write.
+    File { name: String, language: String, lines: Vec<String> },
     /// Commands to run.
     Console(Vec<Step>),
 }
@@ -49,9 +49,8 @@ impl Document {
             if mark == Some("console") {
                 blocks.push(Block::Console(steps(&inside(&mut lines)?)?));
             } else if let Some((language, name)) = name {
-                let mut lines = inside(&mut lines)?;
-                lines.insert(0, language.to_owned());
-                blocks.push(Block::File { name: name.to_owned(), lines });
+                let (name, language) = (name.to_owned(), language.to_owned());
+                blocks.push(Block::File { name, language, lines: inside(&mut lines)? });
             } else {
                 let shown = if mark.is_some() { inside(&mut lines)? } else { Vec::new() };
                 let end = mark.map(|_| FENCE.to_owned());
@@ -103,8 +102,7 @@ impl fmt::Display for Document {
         for block in &self.blocks {
             match block {
                 Block::Text(lines) => write_lines(f, lines)?,
-                Block::File { name, lines } => {
-                    let (language, lines) = lines.split_first().ok_or(fmt::Error)?;
+                Block::File { name, language, lines } => {
                     writeln!(f, "{FENCE}{language}file={name}")?;
                     write_lines(f, lines)?;
                     writeln!(f, "{FENCE}")?;

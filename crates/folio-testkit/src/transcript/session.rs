@@ -8,12 +8,18 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 
-/// A running server, an empty directory to work in, and a bash that knows both.
+/// A server, an empty directory to work in, and a bash that knows both.
 pub struct Session {
     directory: tempfile::TempDir,
     program: PathBuf,
+    flags: Vec<String>,
+    server: Option<Server>,
+}
+
+/// A running server.
+struct Server {
     url: String,
-    server: Child,
+    process: Child,
     talk: Option<JoinHandle<()>>,
 }
 
@@ -22,32 +28,46 @@ impl Session {
     pub fn start(program: &Path, flags: &[String]) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         std::fs::create_dir(directory.path().join("work"))?;
-        let data = directory.path().join("data");
-        let mut server = command(program)
+        let (program, flags) = (program.to_owned(), flags.to_vec());
+        let mut session = Self { directory, program, flags, server: None };
+        session.start_again()?;
+        Ok(session)
+    }
+
+    /// Stops the server as a power cut would.
+    pub fn stop(&mut self) {
+        self.server = None;
+    }
+
+    /// Starts a server on the data directory as it is.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.stop();
+        let mut process = command(&self.program)
             .args(["serve", "--listen", "127.0.0.1:0", "--scripted-clock", "1", "--data"])
-            .arg(&data)
-            .args(flags)
+            .arg(self.data())
+            .args(&self.flags)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .context("cannot start the server")?;
-        let stderr = server.stderr.take().context("the server has no standard error")?;
+        let stderr = process.stderr.take().context("the server has no standard error")?;
         let mut lines = BufReader::new(stderr).lines();
-        let url = lines
-            .by_ref()
-            .find_map(|line| Some(line.ok()?.split_once("listening on ")?.1.to_owned()));
+        let url = lines.by_ref().find_map(|line| {
+            let line = line.ok()?;
+            line.strip_prefix("listening on ").map(str::to_owned)
+        });
         let Some(url) = url else {
-            server.kill().and_then(|()| server.wait()).context("cannot stop the server")?;
+            process.kill().and_then(|()| process.wait()).context("cannot stop the server")?;
             bail!("the server did not start");
         };
         // Read to the end, so that the server never waits for its own log to be read.
         let talk = std::thread::spawn(move || lines.for_each(drop));
-        Ok(Self { directory, program: program.to_owned(), url, server, talk: Some(talk) })
+        self.server = Some(Server { url, process, talk: Some(talk) });
+        Ok(())
     }
 
     /// Writes a file where commands run, with a line break at its end.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
-        let text = text.split_once('\n').map_or("", |(_, text)| text);
         Ok(std::fs::write(self.directory().join(name), format!("{text}\n"))?)
     }
 
@@ -73,7 +93,7 @@ impl Session {
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
             .env("HOME", self.directory())
             .env("LC_ALL", "C.UTF-8")
-            .env("FOLIO_URL", &self.url)
+            .env("FOLIO_URL", self.url())
             .env("FOLIO_DATA", self.data())
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
@@ -95,13 +115,18 @@ impl Session {
     /// Where and on which port it runs differs from run to run.
     fn without_places(&self, text: &str) -> String {
         let directory = self.directory.path().display().to_string();
-        text.replace(&directory, "[DIR]").replace(&self.url, "[URL]")
+        let text = text.replace(&directory, "[DIR]");
+        if self.url().is_empty() { text } else { text.replace(self.url(), "[URL]") }
+    }
+
+    fn url(&self) -> &str {
+        self.server.as_ref().map_or("", |server| &server.url)
     }
 }
 
-impl Drop for Session {
+impl Drop for Server {
     fn drop(&mut self) {
-        let stopped = self.server.kill().and_then(|()| self.server.wait());
+        let stopped = self.process.kill().and_then(|()| self.process.wait());
         if let (Ok(_), Some(talk)) = (stopped, self.talk.take()) {
             talk.join().unwrap_or_default();
         }
