@@ -3,6 +3,7 @@
 //! A task is a module with a `run`; adding one means a variant of [`Task`] and an arm in
 //! [`perform`]. Programs are started in [`run`] and nowhere else.
 
+mod bench;
 mod bless;
 mod check;
 mod run;
@@ -43,6 +44,11 @@ enum Task {
     Tidy,
     /// Rewrite the golden and generated files that tests compare with
     Bless,
+    /// Measure folio beside its peers, as ratios
+    Bench {
+        /// What to measure
+        subject: bench::Subject,
+    },
 }
 
 fn perform(task: &Task) -> anyhow::Result<()> {
@@ -51,6 +57,7 @@ fn perform(task: &Task) -> anyhow::Result<()> {
         Task::Test => test::run(),
         Task::Tidy => check::tidy(),
         Task::Bless => bless::run(),
+        Task::Bench { subject } => bench::run(*subject),
     }
 }
 

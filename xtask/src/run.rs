@@ -2,8 +2,9 @@
 //! project's root, whatever directory the task was started from.
 
 use std::fmt;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -61,6 +62,54 @@ pub(crate) fn output(program: &Program<'_>) -> Result<String> {
         bail!("`{program}` ended with {}: {}", output.status, said.trim());
     }
     String::from_utf8(output.stdout).with_context(|| format!("`{program}` did not write text"))
+}
+
+/// Starts a program that runs beside us and talks on standard error.
+pub(crate) fn start(program: &Program<'_>) -> Result<Running> {
+    let mut child = program
+        .command()
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", program.name))?;
+    let said = child.stderr.take().expect("it was asked for");
+    Ok(Running { child, said: BufReader::new(said) })
+}
+
+/// A program that runs beside us. Stopped when dropped.
+pub(crate) struct Running {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Running {
+    /// Waits for a line with a prefix and returns the rest of it.
+    pub(crate) fn line_after(&mut self, prefix: &str) -> Result<String> {
+        let mut said = String::new();
+        for line in self.said.by_ref().lines() {
+            let line = line?;
+            if let Some(rest) = line.strip_prefix(prefix) {
+                return Ok(rest.to_owned());
+            }
+            said.push_str(&line);
+        }
+        bail!("it ended without saying `{prefix}`: {said}")
+    }
+
+    /// Asks it to end and waits until it has.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        let id = self.child.id().to_string();
+        output(&Program::new("kill", &[&id]))?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as good.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
 }
 
 /// Tells the person at the terminal something. Standard output belongs to the programs we run.

@@ -17,9 +17,14 @@ const NEEDED: &[(&str, &str)] = &[
     ("mount", "mount"),
 ];
 
-/// Installs what is missing. Only root can; anyone else is told what to run.
+/// Installs what the tests need.
 pub(crate) fn run() -> Result<()> {
-    let missing = missing(NEEDED, &directories());
+    install(NEEDED)
+}
+
+/// Installs what is missing. Only root can; anyone else is told what to run.
+pub(crate) fn install(needed: &[(&str, &'static str)]) -> Result<()> {
+    let missing = missing(needed, &directories());
     if missing.is_empty() {
         return Ok(());
     }
