@@ -9,7 +9,7 @@ use crate::compose::{self, Given, UsedPackage};
 use crate::ports::State;
 use crate::publish::{self, check_new_name, create_implied};
 use crate::request::{Caller, Fields, Onto};
-use crate::view::{self, Done, UnitView};
+use crate::view::{self, Done, DraftView, PackageUse, UnitView};
 use crate::{Class, Explain, Folio, folio, resolve};
 
 /// Why a draft was not made or changed.
@@ -76,24 +76,37 @@ impl Folio {
     ) -> Result<Done<UnitView>, Error> {
         let given = self.find(fields).await?;
         let (app, key) = (key.app.clone(), key.clone());
-        let (view_key, folio) = (key.clone(), self.clone());
-        let done = self
-            .commit(caller, &app, move |builder| {
-                let unit = builder.state.unit(&key)?;
-                check(&key, unit.as_ref(), onto, expect)?;
-                match key.kind {
-                    Kind::Function => draft_function(builder, &key, unit, &given)?,
-                    Kind::Package => draft_package(builder, &key, unit, &given)?,
-                }
-                builder.say(format!("change the draft of {} {}", key.kind, key.name));
-                Ok::<_, Error>(())
-            })
-            .await?;
-        // The answer is what is there now, read after the change.
-        let result = folio.show(&view_key).await?;
-        let Done { changed, app_version, entry, .. } = done;
-        Ok(Done { result, changed, app_version, entry })
+        self.commit(caller, &app, move |builder| {
+            let unit = builder.state.unit(&key)?;
+            check(&key, unit.as_ref(), onto, expect)?;
+            let drafted = match key.kind {
+                Kind::Function => draft_function(builder, &key, unit, &given)?,
+                Kind::Package => draft_package(builder, &key, unit, &given)?,
+            };
+            builder.say(format!("change the draft of {} {}", key.kind, key.name));
+            seen(builder, drafted)
+        })
+        .await
     }
+}
+
+/// A unit with the draft it gets by this change.
+struct Drafted {
+    unit: Unit,
+    spec: Snapshot,
+    package: Option<PackageUse>,
+    changed: bool,
+}
+
+/// The unit as it will be seen once the change is written.
+fn seen(builder: &Builder<'_>, drafted: Drafted) -> Result<UnitView, Error> {
+    let Drafted { mut unit, spec, package, changed } = drafted;
+    unit.draft = None;
+    if changed {
+        unit.revision = builder.state.head()? + 1;
+    }
+    let draft = Some(DraftView { digest: spec.digest(), package, spec });
+    Ok(UnitView { draft, ..view::unit(builder.state, &unit)? })
 }
 
 fn check(key: &UnitKey, unit: Option<&Unit>, onto: Onto, expect: Option<u64>) -> Result<(), Error> {
@@ -120,7 +133,7 @@ fn draft_package(
     key: &UnitKey,
     unit: Option<Unit>,
     given: &Given,
-) -> Result<(), Error> {
+) -> Result<Drafted, Error> {
     let current = current(builder.state, unit.as_ref())?;
     let base = match &current {
         Some(draft) => Some(compose::package_spec(builder.state, draft.snapshot)?),
@@ -131,7 +144,9 @@ fn draft_package(
     let archive = given.files.as_ref().map_or(kept, |files| files.archive);
     let mut unit = own(builder, key, unit)?;
     let draft = Draft { snapshot: snapshot.digest(), uses: None, archive };
-    Ok(builder.set_draft(&mut unit, &snapshot, draft)?)
+    let changed = unit.draft.as_ref() != Some(&draft);
+    builder.set_draft(&mut unit, &snapshot, draft)?;
+    Ok(Drafted { unit, spec: snapshot, package: None, changed })
 }
 
 fn draft_function(
@@ -139,7 +154,7 @@ fn draft_function(
     key: &UnitKey,
     unit: Option<Unit>,
     given: &Given,
-) -> Result<(), Error> {
+) -> Result<Drafted, Error> {
     let current = current(builder.state, unit.as_ref())?;
     let base = match &current {
         Some(draft) => Some(compose::function_spec(builder.state, draft.snapshot)?),
@@ -149,7 +164,10 @@ fn draft_function(
     let snapshot = Snapshot::Function(compose::function(base.as_ref(), given, &code)?);
     let mut unit = own(builder, key, unit)?;
     let draft = Draft { snapshot: snapshot.digest(), uses: code.uses, archive: None };
-    Ok(builder.set_draft(&mut unit, &snapshot, draft)?)
+    let changed = unit.draft.as_ref() != Some(&draft);
+    builder.set_draft(&mut unit, &snapshot, draft)?;
+    let package = view::package_use(builder.state, &snapshot, code.uses)?;
+    Ok(Drafted { unit, spec: snapshot, package, changed })
 }
 
 /// The state a draft is laid over: the draft, else the latest version.

@@ -34,6 +34,14 @@ pub enum Error {
         /// The tag.
         tag: VersionId,
     },
+    /// A function of another app.
+    #[error("`{reference}` is not in app `{app}`, whose tag this is")]
+    OtherApp {
+        /// The reference as written.
+        reference: Reference,
+        /// The tag's app.
+        app: AppName,
+    },
     /// Too many members.
     #[error("{found} members are more than the {max} a tag may have")]
     TooManyMembers {
@@ -71,6 +79,7 @@ impl Explain for Error {
         match self {
             Self::NotFound { .. } => Code("tag_not_found"),
             Self::NotMember { .. } => Code("not_in_tag"),
+            Self::OtherApp { .. } => Code("other_app"),
             Self::TooManyMembers { .. } => Code("tag_full"),
             Self::Stale { .. } => Code("stale"),
             Self::Resolve(error) => error.code(),
@@ -81,6 +90,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::NotFound { .. } | Self::NotMember { .. } => Class::NotFound,
+            Self::OtherApp { .. } => Class::Invalid,
             Self::TooManyMembers { .. } => Class::TooLarge,
             Self::Stale { .. } => Class::Conflict,
             Self::Resolve(error) => error.class(),
@@ -95,6 +105,7 @@ impl Explain for Error {
             Self::NotMember { tag, .. } => {
                 format!("`folio fn tag show --tag {tag}` shows its members")
             }
+            Self::OtherApp { .. } => "a tag holds functions of its own app only".to_owned(),
             Self::TooManyMembers { .. } => "use another tag, or raise `tagMembersMax`".to_owned(),
             Self::Stale { tag, .. } => {
                 format!(
@@ -242,6 +253,9 @@ fn existing(
 /// The version a reference means, as a member. A draft cannot be one.
 fn member(state: &dyn State, app: &AppName, reference: &Reference) -> Result<Members, Error> {
     let resolved = resolve::resolve(state, app, Kind::Function, reference)?;
+    if resolved.unit.key.app != *app {
+        return Err(Error::OtherApp { reference: reference.clone(), app: app.clone() });
+    }
     let at = match resolved.what {
         What::Version(number) => Qualifier::Number(number),
         What::Draft => Qualifier::Latest,

@@ -424,7 +424,7 @@ pub(crate) fn snapshot(state: &dyn State, digest: Digest) -> Result<Snapshot, St
     state.snapshot(digest)?.ok_or_else(|| StoreError::corrupt(format!("snapshot {digest}")))
 }
 
-fn package_use(
+pub(crate) fn package_use(
     state: &dyn State,
     spec: &Snapshot,
     uses: Option<VersionKey>,

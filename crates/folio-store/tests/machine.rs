@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Random commands on memory and on a SQLite data directory, which must answer alike and look alike after every
 //! one of them, with clean stops and crashes in between.
 

@@ -14,7 +14,7 @@ pub(super) fn check_step(before: &Value, after: &Value, outcome: &Outcome, conte
     let grown = entries(after) - entries(before);
     match outcome {
         Err((code, _)) => {
-            assert_eq!(before, after, "refused with `{code}`, but changed: {context}")
+            assert_eq!(before, after, "refused with `{code}`, but changed: {context}");
         }
         Ok(answer) => {
             assert!(grown <= 1, "more than one entry: {context}");
