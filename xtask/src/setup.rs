@@ -11,6 +11,10 @@ use crate::run::{self, Program};
 /// A command some test runs, and the package that brings it.
 const NEEDED: &[(&str, &str)] = &[
     ("git", "git"),
+    // Transcripts are run by a shell, and compare and pack files as a user would.
+    ("bash", "bash"),
+    ("cmp", "diffutils"),
+    ("tar", "tar"),
     // The power-cut test mounts a file system of its own and shuts it down.
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),

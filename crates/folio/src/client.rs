@@ -252,3 +252,6 @@ fn percent_encode(text: &str) -> String {
     };
     text.bytes().map(encode).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,7 +40,7 @@ impl Session {
 
     fn open(globals: Globals, config: &Config) -> Result<Self> {
         let url = config.url(globals.url.as_deref());
-        let client = Client::new(&url, config.token()?, globals.reason)?;
+        let client = Client::new(&url, config.token(&url)?, globals.reason)?;
         Ok(Self { client, output: globals.output, app: globals.app })
     }
 }

@@ -1,6 +1,7 @@
 //! What the environment says. The only module that reads it; everything else is handed a [`Config`].
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -52,13 +53,14 @@ impl Config {
         })
     }
 
-    /// The token to show the server: the one given, else the admin token of the data directory.
-    pub(crate) fn token(&self) -> Result<Option<String>> {
-        if let Some(token) = &self.token {
-            return Ok(Some(token.clone()));
+    /// The token to show a server: the one given, else the admin token of the data directory, which no other
+    /// machine gets to see.
+    pub(crate) fn token(&self, url: &str) -> Result<Option<String>> {
+        match (&self.token, &self.data) {
+            (Some(token), _) => Ok(Some(token.clone())),
+            (None, Some(data)) if is_this_machine(url) => read_token(&admin_token(data)),
+            (None, _) => Ok(None),
         }
-        let Some(data) = &self.data else { return Ok(None) };
-        read_token(&admin_token(data))
     }
 }
 
@@ -78,10 +80,41 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
     }
 }
 
+fn is_this_machine(url: &str) -> bool {
+    let url = reqwest::Url::parse(url).ok();
+    let host = url.as_ref().and_then(reqwest::Url::host_str).unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn text(name: &str) -> Option<String> {
     variable(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_admin_token_stays_on_this_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(admin_token(directory.path()), "secret\n").unwrap();
+        let config = Config { data: Some(directory.path().to_owned()), ..Config::default() };
+        for url in
+            ["http://127.0.0.1:7070", "http://localhost:1", "http://[::1]:7070", "http://127.9.9.9"]
+        {
+            assert_eq!(config.token(url).unwrap().as_deref(), Some("secret"), "{url}");
+        }
+        for url in
+            ["http://example.com", "http://10.0.0.1", "http://127.0.0.1.example.com", "nonsense"]
+        {
+            assert_eq!(config.token(url).unwrap(), None, "{url}");
+        }
+        let config = Config { token: Some("given".to_owned()), ..config };
+        assert_eq!(config.token("http://example.com").unwrap().as_deref(), Some("given"));
+    }
 }
