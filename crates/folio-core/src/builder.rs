@@ -117,6 +117,7 @@ impl<'a> Builder<'a> {
         snapshot: &Snapshot,
         new: NewVersion,
     ) -> Result<Version, StoreError> {
+        self.know(unit);
         self.clear_draft(unit)?;
         self.keep(snapshot);
         let version = Version {
@@ -218,18 +219,22 @@ impl<'a> Builder<'a> {
         Ok(Some(self.change))
     }
 
+    /// Notes a unit as it stands, unless an edit has touched it already.
+    fn know(&mut self, unit: &Unit) {
+        self.units.entry(unit.uid).or_insert_with(|| Touched {
+            latest: unit.latest,
+            draft: unit.draft.as_ref().map(|draft| draft.snapshot),
+            ..Touched::new(unit.key.clone())
+        });
+    }
+
     fn touch(&mut self, uid: UnitUid) -> Result<&mut Touched, StoreError> {
         if !self.units.contains_key(&uid) {
             let unit = self.state.unit_by_uid(uid)?;
             let unit = unit.ok_or_else(|| StoreError::Conflict { what: format!("unit {uid}") })?;
-            let touched = Touched {
-                latest: unit.latest,
-                draft: unit.draft.map(|draft| draft.snapshot),
-                ..Touched::new(unit.key)
-            };
-            self.units.insert(uid, touched);
+            self.know(&unit);
         }
-        Ok(self.units.get_mut(&uid).expect("inserted above"))
+        Ok(self.units.get_mut(&uid).expect("known by now"))
     }
 
     fn keep(&mut self, snapshot: &Snapshot) {
@@ -300,7 +305,8 @@ impl Touched {
         unit: UnitUid,
         state: &dyn State,
     ) -> Result<Option<(Number, VersionId, Digest)>, StoreError> {
-        let mut kept = match self.latest {
+        let newest_added = self.added.last_key_value().map(|(number, _)| *number);
+        let mut kept = match self.latest.filter(|latest| Some(*latest) > newest_added) {
             Some(number) => state.version(VersionKey { unit, number })?,
             None => None,
         };

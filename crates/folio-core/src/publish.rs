@@ -270,8 +270,9 @@ impl Job<'_> {
             return Ok(id.clone());
         }
         loop {
+            // No version of the app ever had it, so only an alias or another unit can be in its way.
             let id = builder.fresh_id()?;
-            if check_id(builder.state, self.key, unit, &id).is_ok() {
+            if check_names(builder.state, self.key, unit, &id).is_ok() {
                 return Ok(id);
             }
         }
@@ -285,14 +286,27 @@ fn check_id(
     unit: Option<&Unit>,
     id: &VersionId,
 ) -> Result<(), Error> {
+    if let Some(unit) = unit
+        && let Some((_, survives)) = state.version_by_id(unit.uid, id)?
+    {
+        let (kind, name) = (key.kind, key.name.clone());
+        return Err(Error::IdTaken { kind, name, id: id.clone(), survives });
+    }
+    check_names(state, key, unit, id)
+}
+
+/// Refuses an id that an alias has, or that would make two things share a name.
+fn check_names(
+    state: &dyn State,
+    key: &UnitKey,
+    unit: Option<&Unit>,
+    id: &VersionId,
+) -> Result<(), Error> {
     let (kind, name) = (key.kind, key.name.clone());
-    if let Some(unit) = unit {
-        if let Some((_, survives)) = state.version_by_id(unit.uid, id)? {
-            return Err(Error::IdTaken { kind, name, id: id.clone(), survives });
-        }
-        if state.alias(unit.uid, id)?.is_some() {
-            return Err(Error::IdIsAlias { name, id: id.clone() });
-        }
+    if let Some(unit) = unit.filter(|_| kind == Kind::Function)
+        && state.alias(unit.uid, id)?.is_some()
+    {
+        return Err(Error::IdIsAlias { name, id: id.clone() });
     }
     if let Ok(object) = format!("{name}-{id}").parse() {
         let other = UnitKey { name: object, ..key.clone() };

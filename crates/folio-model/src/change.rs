@@ -168,7 +168,7 @@ pub struct Change {
     pub frees: Vec<Digest>,
     /// The id of the app version this makes, if the map from unit to snapshot changed.
     pub app_version: Option<VersionId>,
-    /// The units whose place in that map changed: what they are now, or nothing.
+    /// The units whose place in that map changed, each once: what they are now, or nothing.
     pub placements: Vec<(UnitUid, Option<Placement>)>,
     /// The author's work tree.
     pub git: Option<Git>,
@@ -241,9 +241,12 @@ impl Entry {
 
     /// Chains the entry to the one before, so that no line can be altered unnoticed.
     pub fn hash(&self, previous: EntryHash) -> EntryHash {
-        let mut bytes = previous.as_bytes().to_vec();
-        bytes.extend(canonical::encode(self));
-        Digest::of(&bytes)
+        Self::hash_of(&canonical::encode(self), previous)
+    }
+
+    /// As [`Entry::hash`], of an entry that is encoded already.
+    pub fn hash_of(encoded: &[u8], previous: EntryHash) -> EntryHash {
+        Digest::of(&[previous.as_bytes(), encoded].concat())
     }
 }
 

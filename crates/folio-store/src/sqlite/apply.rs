@@ -4,7 +4,7 @@
 
 use folio_core::crash;
 use folio_core::ports::{Plan, StoreError};
-use folio_model::{Answer, Change, Entry, Snapshot, canonical};
+use folio_model::{Answer, Change, Entry, EntryHash, Snapshot, canonical};
 use rusqlite::{Connection, params};
 
 use super::index;
@@ -20,8 +20,9 @@ mod versions;
 pub(crate) fn append(conn: &Connection, plan: &mut Plan) -> Result<Option<Entry>, StoreError> {
     let Some(change) = plan(&Seen(conn))? else { return Ok(None) };
     crash::point("ledger.planned");
-    let entry = Entry::of(&change, history::head(conn)? + 1);
-    Writing { conn, seq: entry.seq }.change(&change, &entry)?;
+    let (head, last) = history::tip(conn)?;
+    let entry = Entry::of(&change, head + 1);
+    Writing { conn, seq: entry.seq }.change(&change, &entry, last)?;
     crash::point("ledger.applied");
     Ok(Some(entry))
 }
@@ -34,8 +35,8 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    fn change(&self, change: &Change, entry: &Entry) -> Result<(), StoreError> {
-        self.entry(entry)?;
+    fn change(&self, change: &Change, entry: &Entry, last: EntryHash) -> Result<(), StoreError> {
+        self.entry(entry, last)?;
         change.snapshots.iter().try_for_each(|snapshot| self.snapshot(snapshot))?;
         change.edits.iter().try_for_each(|edit| self.edit(&change.app, edit))?;
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
@@ -45,9 +46,10 @@ impl Writing<'_> {
         index::free(self.conn, &change.frees, change.at)
     }
 
-    fn entry(&self, entry: &Entry) -> Result<(), StoreError> {
-        let hash = entry.hash(history::last_hash(self.conn)?);
-        let body = String::from_utf8(canonical::encode(entry)).expect("JSON is UTF-8");
+    fn entry(&self, entry: &Entry, last: EntryHash) -> Result<(), StoreError> {
+        let body = canonical::encode(entry);
+        let hash = Entry::hash_of(&body, last);
+        let body = String::from_utf8(body).expect("JSON is UTF-8");
         let sql = "INSERT INTO entries (seq, app, undoes, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
         let undoes = entry.undoes.map(signed);
         let values = params![signed(self.seq), entry.app.as_str(), undoes, body, hash.as_bytes()];

@@ -2,6 +2,7 @@
 
 use folio_core::ports::StoreError;
 use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY;
 
 /// Turns a failure of SQLite into what a caller can decide on.
 pub(crate) fn failure(context: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
@@ -15,6 +16,10 @@ fn translate(context: &'static str, error: rusqlite::Error) -> StoreError {
             ErrorCode::DiskFull => StoreError::Full,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
                 StoreError::corrupt(format!("the database ({context}: {error})"))
+            }
+            // Whatever a change names must be there; foreign keys say so where no comparison does.
+            _ if code.extended_code == SQLITE_CONSTRAINT_FOREIGNKEY => {
+                StoreError::Conflict { what: "something the change names".to_owned() }
             }
             _ => StoreError::failed(context, error),
         },

@@ -22,7 +22,7 @@ impl Writing<'_> {
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,
             Edit::RestoreUnit { uid, key } => self.restore_unit(*uid, key)?,
             Edit::SetDraft { uid, from, to } => self.set_draft(*uid, from.as_ref(), to.as_ref())?,
-            Edit::Publish { uid, version } => self.publish(&self.living(*uid)?, version)?,
+            Edit::Publish { uid, version } => return self.publish(app, *uid, version),
             Edit::DeleteVersion { uid, version } => {
                 self.delete_version(&self.living(*uid)?, version)?;
             }

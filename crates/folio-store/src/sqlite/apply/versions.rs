@@ -1,7 +1,7 @@
 //! Writes the edits of versions. No edit alters one: publishing adds, deleting hides, restoring shows again.
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{Digest, Edit, Number, Unit, Version, VersionKey};
+use folio_model::{AppName, Digest, Edit, Number, Unit, UnitUid, Version, VersionKey};
 use rusqlite::params;
 
 use super::{Writing, ensure};
@@ -9,26 +9,30 @@ use crate::sqlite::query::{moment, run, signed};
 use crate::sqlite::state::{Seen, versions};
 
 impl Writing<'_> {
-    pub(super) fn publish(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
-        let what = || format!("the next version of {}", unit.key);
-        ensure(version.number == unit.next_number, what)?;
-        let known = Seen(self.conn).version_by_id(unit.uid, &version.id)?;
-        ensure(known.is_none(), || format!("version `{}` of {}", version.id, unit.key))?;
-        self.has_snapshot(version.snapshot)?;
-        self.insert(unit, version)?;
-        let sql = "UPDATE units SET next_number = ?2, latest = ?3 WHERE uid = ?1";
+    /// Publishes the unit's next version: its number, its id and the app are compared as it is written.
+    pub(super) fn publish(
+        &self,
+        app: &AppName,
+        uid: UnitUid,
+        version: &Version,
+    ) -> Result<(), StoreError> {
+        let sql = "UPDATE units SET next_number = ?3 + 1, latest = ?3, revision = ?4 \
+                   WHERE uid = ?1 AND app = ?2 AND next_number = ?3 AND deleted_in IS NULL";
         let number = signed(version.number.get());
-        let next = signed(version.number.next().get());
-        run(self.conn, sql, params![unit.uid.0.as_bytes(), next, number])?;
+        let values = params![uid.0.as_bytes(), app.as_str(), number, signed(self.seq)];
+        let next = run(self.conn, sql, values)? == 1;
+        ensure(next, || format!("version {number} of unit {uid}"))?;
+        ensure(self.insert(uid, version)? == 1, || format!("version `{}`", version.id))?;
         let sql = "INSERT INTO taken_ids (app, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        run(self.conn, sql, [unit.key.app.as_str(), version.id.as_str()]).map(|_| ())
+        run(self.conn, sql, [app.as_str(), version.id.as_str()]).map(|_| ())
     }
 
-    fn insert(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
+    fn insert(&self, uid: UnitUid, version: &Version) -> Result<usize, StoreError> {
         let sql = "INSERT INTO versions (unit, number, id, snapshot, uses_unit, uses_number, archive, \
-                   created_at, created_by, description) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+                   created_at, created_by, description) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+                   ON CONFLICT DO NOTHING";
         let values = params![
-            unit.uid.0.as_bytes(),
+            uid.0.as_bytes(),
             signed(version.number.get()),
             version.id.as_str(),
             version.snapshot.as_bytes(),
@@ -39,7 +43,7 @@ impl Writing<'_> {
             version.created_by.as_str(),
             version.description,
         ];
-        run(self.conn, sql, values).map(|_| ())
+        run(self.conn, sql, values)
     }
 
     pub(super) fn delete_version(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
@@ -88,6 +92,7 @@ impl Writing<'_> {
     pub(super) fn nothing_dangles(&self, edit: &Edit) -> Result<(), StoreError> {
         let state = Seen(self.conn);
         match edit {
+            Edit::Publish { version, .. } if version.uses.is_none() => Ok(()),
             Edit::Publish { uid, version } | Edit::RestoreVersion { uid, version } => {
                 let key = VersionKey { unit: *uid, number: version.number };
                 if self.survives(key)? { self.package_survives(version.uses) } else { Ok(()) }

@@ -11,10 +11,11 @@ pub(crate) fn head(conn: &Connection) -> Result<u64, StoreError> {
     Ok(one(conn, sql, [], |row| seq(row, 0))?.unwrap_or(0))
 }
 
-/// The hash the next entry is chained to: the last entry's, or that of nothing.
-pub(crate) fn last_hash(conn: &Connection) -> Result<EntryHash, StoreError> {
-    let sql = "SELECT hash FROM entries ORDER BY seq DESC LIMIT 1";
-    Ok(one(conn, sql, [], |row| digest(row, 0))?.unwrap_or_else(|| Digest::of(b"")))
+/// The last entry's place and the hash the next is chained to: the last entry's, or that of nothing.
+pub(crate) fn tip(conn: &Connection) -> Result<(u64, EntryHash), StoreError> {
+    let sql = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1";
+    let last = one(conn, sql, [], |row| Ok((seq(row, 0)?, digest(row, 1)?)))?;
+    Ok(last.unwrap_or_else(|| (0, Digest::of(b""))))
 }
 
 pub(super) fn entry(conn: &Connection, at: u64) -> Result<Option<Entry>, StoreError> {

@@ -36,6 +36,10 @@ pub async fn every_app_version_keeps_its_map(ledger: &dyn Ledger) {
         let mut placements = Vec::new();
         for _ in 0..chance.random_range(0..4) {
             let unit = &units[chance.random_range(0..units.len())];
+            // A change places each unit once.
+            if placements.iter().any(|(uid, _)| *uid == unit.uid) {
+                continue;
+            }
             let stays = chance.random_bool(0.7);
             let latest = chance.random_bool(0.8).then(|| chance.random_range(1..9));
             let to = stays.then(|| placement(unit, latest, chance.random_bool(0.3)));
