@@ -21,6 +21,8 @@ pub(crate) struct Builder<'a> {
     change: Change,
     chance: StdRng,
     units: BTreeMap<UnitUid, Touched>,
+    /// Ids this change gives away.
+    ids: BTreeSet<VersionId>,
 }
 
 /// What the edits so far make of one unit.
@@ -56,12 +58,23 @@ impl<'a> Builder<'a> {
             undoes: None,
             answer: None,
         };
-        Self { state, change, chance: StdRng::from_seed(clock.chance()), units: BTreeMap::new() }
+        Self {
+            state,
+            change,
+            chance: StdRng::from_seed(clock.chance()),
+            units: BTreeMap::new(),
+            ids: BTreeSet::new(),
+        }
     }
 
     /// Says what is being done, for the log.
     pub(crate) fn say(&mut self, message: String) {
         self.change.message = message;
+    }
+
+    /// Whether anything is being changed yet.
+    pub(crate) fn has_edits(&self) -> bool {
+        !self.change.edits.is_empty()
     }
 
     /// Marks the entry this change takes back.
@@ -73,7 +86,8 @@ impl<'a> Builder<'a> {
     pub(crate) fn fresh_id(&mut self) -> Result<VersionId, StoreError> {
         loop {
             let id = VersionId::generate(&mut || self.chance.random());
-            if !self.state.id_taken(&self.change.app, &id)? {
+            if !self.ids.contains(&id) && !self.state.id_taken(&self.change.app, &id)? {
+                self.ids.insert(id.clone());
                 return Ok(id);
             }
         }
@@ -118,7 +132,6 @@ impl<'a> Builder<'a> {
         new: NewVersion,
     ) -> Result<Version, StoreError> {
         self.know(unit);
-        self.clear_draft(unit)?;
         self.keep(snapshot);
         let version = Version {
             number: unit.next_number,
@@ -255,15 +268,24 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The blobs a snapshot and an archive stand on.
+    /// The blobs a snapshot and an archive stand on. A function stands on those of the package it pins.
     fn blobs(&self, value: Option<(Digest, Option<Digest>)>) -> Result<Vec<Digest>, StoreError> {
         let Some((digest, archive)) = value else { return Ok(Vec::new()) };
-        let new = self.change.snapshots.iter().find(|snapshot| snapshot.digest() == digest);
-        let snapshot = match new {
-            Some(snapshot) => snapshot.clone(),
-            None => crate::view::snapshot(self.state, digest)?,
+        let snapshot = self.snapshot(digest)?;
+        let pinned = match &snapshot {
+            Snapshot::Function(spec) => Some(self.snapshot(spec.package.snapshot)?),
+            Snapshot::Package(_) => None,
         };
-        Ok(snapshot.contents().map(|Content { tree, .. }| tree).chain(archive).collect())
+        let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
+        Ok(contents.map(|Content { tree, .. }| tree).chain(archive).collect())
+    }
+
+    /// A snapshot this change brings, or one the state has.
+    fn snapshot(&self, digest: Digest) -> Result<Snapshot, StoreError> {
+        match self.change.snapshots.iter().find(|known| known.digest() == digest) {
+            Some(snapshot) => Ok(snapshot.clone()),
+            None => crate::view::snapshot(self.state, digest),
+        }
     }
 }
 

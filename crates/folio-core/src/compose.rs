@@ -2,17 +2,15 @@
 //! measured here, before any transaction starts.
 
 use folio_model::{
-    AppName, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackagePin, PackageSpec,
-    Snapshot, SnapshotError, Unit, UnitKey, VersionKey,
+    Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec, Snapshot,
+    SnapshotError,
 };
 
 use crate::archive;
+use crate::code::UsedPackage;
 use crate::ports::{State, StoreError};
 use crate::request::{ContentRef, Fields};
 use crate::{Class, Code, Explain, Folio, resolve, view};
-
-/// What a function's own package is called after it.
-const IMPLIED_SUFFIX: &str = "-pkg";
 
 /// Why fields do not make a spec.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +63,16 @@ pub enum Error {
     /// The package was never published.
     #[error("package `{0}` is not versioned")]
     Unversioned(Name),
+    /// A draft stands on a state of its package that nobody published.
+    #[error(
+        "the draft of function `{function}` stands on a state of package `{package}` that is not its latest"
+    )]
+    Outdated {
+        /// The function.
+        function: Name,
+        /// The package.
+        package: Name,
+    },
     /// A tree over a limit.
     #[error("the content has {found} {what}, more than the {max} allowed")]
     TooLarge {
@@ -108,6 +116,7 @@ impl Explain for Error {
             Self::PackageTaken { .. } => Code("package_taken"),
             Self::NameTooLong(_) => Code("name_too_long"),
             Self::Unversioned(_) => Code("package_unversioned"),
+            Self::Outdated { .. } => Code("package_outdated"),
             Self::TooLarge { .. } => Code("content_too_large"),
             Self::WrongContent { .. } => Code("wrong_content"),
             Self::Spec(_) => Code("bad_spec"),
@@ -119,7 +128,7 @@ impl Explain for Error {
 
     fn class(&self) -> Class {
         match self {
-            Self::PackageTaken { .. } => Class::Conflict,
+            Self::PackageTaken { .. } | Self::Outdated { .. } => Class::Conflict,
             Self::TooLarge { .. } => Class::TooLarge,
             Self::Archive(error) => error.class(),
             Self::Resolve(error) => error.class(),
@@ -147,6 +156,9 @@ impl Explain for Error {
             Self::NameTooLong(_) => "use at most 59 characters".to_owned(),
             Self::Unversioned(package) => {
                 format!("publish it first with `folio package version create {package}`")
+            }
+            Self::Outdated { function, package } => {
+                format!("take its latest with `folio fn update {function} --pkg {package}`")
             }
             Self::TooLarge { .. } => "leave out what is not needed, or raise the limit".to_owned(),
             Self::WrongContent { .. } => "name the root of an uploaded tree".to_owned(),
@@ -190,7 +202,8 @@ impl Folio {
         let files = (source.is_some() || deployment.is_some()).then_some(Files {
             source,
             deployment,
-            archive: deployment_archive.or(source_archive),
+            // The archive belongs to the main part: what runs, or else what is built.
+            archive: if deployment.is_some() { deployment_archive } else { source_archive },
         });
         Ok(Given {
             environment: fields.environment,
@@ -251,7 +264,7 @@ pub(crate) fn package(
 }
 
 /// Lays fields over the spec of the package that a function made for itself.
-pub(crate) fn implied_package(
+pub(crate) fn own_package(
     function: &Name,
     base: Option<PackageSpec>,
     given: &Given,
@@ -284,14 +297,6 @@ fn package_of(
     Ok(spec)
 }
 
-/// A package as a function uses it.
-#[derive(Debug, Clone)]
-pub(crate) struct UsedPackage {
-    pub(crate) pin: PackagePin,
-    pub(crate) environment: Name,
-    pub(crate) uses: Option<VersionKey>,
-}
-
 /// Lays fields over a function's spec, with the code it is to use.
 pub(crate) fn function(
     base: Option<&FunctionSpec>,
@@ -311,13 +316,6 @@ pub(crate) fn function(
     Ok(spec)
 }
 
-/// The key of the package a function makes for itself.
-pub(crate) fn implied_key(app: &AppName, function: &Name) -> Result<UnitKey, Error> {
-    let name = format!("{function}{IMPLIED_SUFFIX}").parse();
-    let name = name.map_err(|_| Error::NameTooLong(function.clone()))?;
-    Ok(UnitKey { app: app.clone(), kind: Kind::Package, name })
-}
-
 /// The spec of a package snapshot.
 pub(crate) fn package_spec(state: &dyn State, digest: Digest) -> Result<PackageSpec, StoreError> {
     match view::snapshot(state, digest)? {
@@ -332,18 +330,4 @@ pub(crate) fn function_spec(state: &dyn State, digest: Digest) -> Result<Functio
         Snapshot::Function(spec) => Ok(spec),
         Snapshot::Package(_) => Err(StoreError::corrupt(format!("function snapshot {digest}"))),
     }
-}
-
-/// The code a published package version holds.
-pub(crate) fn published_code(
-    state: &dyn State,
-    package: &Unit,
-    version: &folio_model::Version,
-) -> Result<UsedPackage, StoreError> {
-    let spec = package_spec(state, version.snapshot)?;
-    Ok(UsedPackage {
-        pin: PackagePin { name: package.key.name.clone(), snapshot: version.snapshot },
-        environment: spec.environment,
-        uses: Some(VersionKey { unit: package.uid, number: version.number }),
-    })
 }

@@ -5,16 +5,14 @@ mod files;
 
 use std::collections::BTreeMap;
 
-use folio_model::{
-    AppName, Content, Digest, Kind, Name, PackageSpec, Reference, Snapshot, VersionKey,
-};
+use folio_model::{AppName, Content, Digest, Kind, Name, PackageSpec, Reference, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::files::{FileChange, FileSide};
 use crate::history::{self, Moment};
-use crate::ports::{State, StoreError};
+use crate::ports::State;
 use crate::resolve::{self, What};
 use crate::view::{self, AppView, PlacedView};
 use crate::{Folio, compose};
@@ -149,19 +147,12 @@ fn side(
     reference: &Reference,
 ) -> Result<Side, history::Error> {
     let resolved = resolve::resolve(state, app, kind, reference)?;
-    let unit = resolved.unit;
-    let (snapshot, name) = match (resolved.what, &unit.draft) {
-        (What::Draft, Some(draft)) => (draft.snapshot, format!("{}@draft", unit.key.name)),
-        (What::Version(number), _) => {
-            let version = state.version(VersionKey { unit: unit.uid, number })?;
-            let version =
-                version.ok_or_else(|| StoreError::corrupt(format!("version {number}")))?;
-            (version.snapshot, format!("{}@{}", unit.key.name, version.id))
-        }
+    let unit = resolved.unit.key.name.clone();
+    let (snapshot, name) = match (&resolved.what, &resolved.unit.draft) {
+        (What::Draft, Some(draft)) => (draft.snapshot, format!("{unit}@draft")),
         _ => {
-            let at = reference.at.clone().unwrap_or(folio_model::Qualifier::Latest);
-            let version = resolve::version(state, &unit, &at)?;
-            (version.snapshot, format!("{}@{}", unit.key.name, version.id))
+            let version = resolve::sole(state, resolved)?;
+            (version.snapshot, format!("{unit}@{}", version.id))
         }
     };
     let snapshot = view::snapshot(state, snapshot)?;

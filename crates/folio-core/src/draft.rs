@@ -1,13 +1,12 @@
 //! Makes and changes drafts: the unpublished state of a function or package.
 
-use folio_model::{
-    Draft, FunctionSpec, Kind, Name, Origin, PackagePin, Snapshot, Unit, UnitKey, VersionKey,
-};
+use folio_model::{Draft, Kind, Name, Origin, PackagePin, Snapshot, Unit, UnitKey, VersionKey};
 
 use crate::builder::Builder;
-use crate::compose::{self, Given, UsedPackage};
+use crate::code::{self, Base, Choice, OwnPackage, UsedPackage};
+use crate::compose::{self, Given};
 use crate::ports::State;
-use crate::publish::{self, check_new_name, create_implied};
+use crate::publish;
 use crate::request::{Caller, Fields, Onto};
 use crate::view::{self, Done, DraftView, PackageUse, UnitView};
 use crate::{Class, Explain, Folio, folio, resolve};
@@ -74,16 +73,21 @@ impl Folio {
         fields: Fields,
         (onto, expect): (Onto, Option<u64>),
     ) -> Result<Done<UnitView>, Error> {
+        if let Some(done) = self.recall(caller).await? {
+            return Ok(done);
+        }
         let given = self.find(fields).await?;
         let (app, key) = (key.app.clone(), key.clone());
         self.commit(caller, &app, move |builder| {
             let unit = builder.state.unit(&key)?;
-            check(&key, unit.as_ref(), onto, expect)?;
+            check(builder.state, (&key, unit.as_ref()), onto, expect)?;
+            let made = !unit.as_ref().is_some_and(Unit::is_visible);
             let drafted = match key.kind {
                 Kind::Function => draft_function(builder, &key, unit, &given)?,
                 Kind::Package => draft_package(builder, &key, unit, &given)?,
             };
-            builder.say(format!("change the draft of {} {}", key.kind, key.name));
+            let verb = if made { "create" } else { "change" };
+            builder.say(format!("{verb} the draft of {} {}", key.kind, key.name));
             seen(builder, drafted)
         })
         .await
@@ -109,22 +113,24 @@ fn seen(builder: &Builder<'_>, drafted: Drafted) -> Result<UnitView, Error> {
     Ok(UnitView { draft, ..view::unit(builder.state, &unit)? })
 }
 
-fn check(key: &UnitKey, unit: Option<&Unit>, onto: Onto, expect: Option<u64>) -> Result<(), Error> {
-    let found = unit.map_or(0, |unit| unit.revision);
-    if let Some(expected) = expect
-        && expected != found
-    {
-        let (kind, name) = (key.kind, key.name.clone());
-        return Err(publish::Error::Stale { kind, name, expected, found }.into());
-    }
-    let visible = unit.is_some_and(Unit::is_visible);
-    match onto {
-        Onto::Nothing if visible => Err(Error::Exists { kind: key.kind, name: key.name.clone() }),
-        Onto::Existing if !visible => {
-            let (kind, name) = (key.kind, key.name.to_string());
-            Err(resolve::Error::NoUnit { kind, name, near: None }.into())
+fn check(
+    state: &dyn State,
+    (key, unit): (&UnitKey, Option<&Unit>),
+    onto: Onto,
+    expect: Option<u64>,
+) -> Result<(), Error> {
+    let visible = unit.filter(|unit| unit.is_visible());
+    let found = visible.map_or(0, |unit| unit.revision);
+    match (expect, onto) {
+        (Some(expected), _) if expected != found => {
+            let (kind, name) = (key.kind, key.name.clone());
+            Err(publish::Error::Stale { kind, name, expected, found }.into())
         }
-        _ => Ok(()),
+        (_, Onto::Nothing) if visible.is_some() => {
+            Err(Error::Exists { kind: key.kind, name: key.name.clone() })
+        }
+        (_, Onto::Nothing) => Ok(()),
+        (_, Onto::Existing) => Ok(resolve::unit(state, key).map(|_| ())?),
     }
 }
 
@@ -142,7 +148,7 @@ fn draft_package(
     let snapshot = Snapshot::Package(compose::package(&key.name, base, given)?);
     let kept = current.and_then(|draft| draft.archive);
     let archive = given.files.as_ref().map_or(kept, |files| files.archive);
-    let mut unit = own(builder, key, unit)?;
+    let mut unit = code::claim(builder, key, Origin::User)?;
     let draft = Draft { snapshot: snapshot.digest(), uses: None, archive };
     let changed = unit.draft.as_ref() != Some(&draft);
     builder.set_draft(&mut unit, &snapshot, draft)?;
@@ -160,9 +166,11 @@ fn draft_function(
         Some(draft) => Some(compose::function_spec(builder.state, draft.snapshot)?),
         None => None,
     };
-    let code = draft_code(builder, key, base.as_ref().zip(current.as_ref()), given)?;
+    let uses = current.as_ref().and_then(|draft| draft.uses);
+    let laid_over = base.as_ref().map(|spec| Base { spec, uses });
+    let code = draft_code(builder, key, laid_over, given)?;
     let snapshot = Snapshot::Function(compose::function(base.as_ref(), given, &code)?);
-    let mut unit = own(builder, key, unit)?;
+    let mut unit = code::claim(builder, key, Origin::User)?;
     let draft = Draft { snapshot: snapshot.digest(), uses: code.uses, archive: None };
     let changed = unit.draft.as_ref() != Some(&draft);
     builder.set_draft(&mut unit, &snapshot, draft)?;
@@ -187,33 +195,23 @@ fn current(state: &dyn State, unit: Option<&Unit>) -> Result<Option<Draft>, Erro
     }))
 }
 
-fn own(builder: &mut Builder<'_>, key: &UnitKey, unit: Option<Unit>) -> Result<Unit, Error> {
-    match unit {
-        Some(unit) => Ok(unit),
-        None => {
-            check_new_name(builder.state, key)?;
-            Ok(builder.create(key.kind, key.name.clone(), Origin::User)?)
-        }
-    }
-}
-
 fn draft_code(
     builder: &mut Builder<'_>,
     key: &UnitKey,
-    base: Option<(&FunctionSpec, &Draft)>,
+    base: Option<Base<'_>>,
     given: &Given,
 ) -> Result<UsedPackage, Error> {
-    let function = &key.name;
-    match (&given.files, &given.package, base) {
-        (Some(_), Some(_), _) => Err(compose::Error::TwoSources(function.clone()).into()),
-        (None, Some(name), _) => package_as_it_stands(builder.state, key, name),
-        (None, None, None) => Err(compose::Error::NoCode(function.clone()).into()),
-        (None, None, Some((spec, draft))) if given.build_command.is_none() => Ok(UsedPackage {
-            pin: spec.package.clone(),
-            environment: spec.environment.clone(),
-            uses: draft.uses,
+    match (code::choose(&key.name, given, base)?, base) {
+        (Choice::Named(name), _) => package_as_it_stands(builder.state, key, name),
+        (Choice::Kept, Some(base)) => Ok(UsedPackage {
+            pin: base.spec.package.clone(),
+            environment: base.spec.environment.clone(),
+            uses: base.uses,
         }),
-        (_, None, base) => draft_own_package(builder, key, base, given),
+        (_, base) => {
+            let own = code::own(builder.state, key, base, given)?;
+            draft_own_package(builder, own)
+        }
     }
 }
 
@@ -233,50 +231,18 @@ fn package_as_it_stands(
         }
         None => {
             let latest = resolve::version(state, &unit, &folio_model::Qualifier::Latest)?;
-            Ok(compose::published_code(state, &unit, &latest)?)
+            Ok(code::published(state, &unit, &latest)?)
         }
     }
 }
 
-/// The draft of the function's own package, with the given files or build command laid over it.
-fn draft_own_package(
-    builder: &mut Builder<'_>,
-    key: &UnitKey,
-    base: Option<(&FunctionSpec, &Draft)>,
-    given: &Given,
-) -> Result<UsedPackage, Error> {
-    let package = compose::implied_key(&key.app, &key.name)?;
-    let unit = builder.state.unit(&package)?;
-    let unit = unit.filter(|unit| unit.is_visible() || unit.origin == Origin::Implied);
-    if unit.as_ref().is_some_and(|unit| unit.origin == Origin::User) {
-        let (function, package) = (key.name.clone(), package.name);
-        return Err(compose::Error::PackageTaken { function, package }.into());
-    }
-    let own = base.filter(|(spec, _)| spec.package.name == package.name);
-    if let (None, Some((spec, _)), None) = (own, base, &given.files) {
-        let (function, package) = (key.name.clone(), spec.package.name.clone());
-        return Err(compose::Error::ForeignBuild { function, package }.into());
-    }
-    let base_spec = match own {
-        Some((spec, _)) => Some(compose::package_spec(builder.state, spec.package.snapshot)?),
-        None => None,
-    };
-    let mut given = given.clone();
-    given.environment =
-        given.environment.or_else(|| base.map(|(spec, _)| spec.environment.clone()));
-    let spec = compose::implied_package(&key.name, base_spec, &given)?;
-    let kept = current(builder.state, unit.as_ref())?.and_then(|draft| draft.archive);
-    let archive = given.files.as_ref().map_or(kept, |files| files.archive);
-    let mut unit = match unit {
-        Some(unit) => unit,
-        None => create_implied(builder, &package)?,
-    };
-    let environment = spec.environment.clone();
-    let snapshot = Snapshot::Package(spec);
-    let draft = Draft { snapshot: snapshot.digest(), uses: None, archive };
-    builder.set_draft(&mut unit, &snapshot, draft)?;
-    let pin = PackagePin { name: package.name, snapshot: snapshot.digest() };
-    Ok(UsedPackage { pin, environment, uses: None })
+/// Makes the state of the function's own package its draft.
+fn draft_own_package(builder: &mut Builder<'_>, own: OwnPackage) -> Result<UsedPackage, Error> {
+    let used = own.used();
+    let mut unit = code::claim(builder, &own.key, Origin::Implied)?;
+    let draft = Draft { snapshot: used.pin.snapshot, uses: None, archive: own.archive };
+    builder.set_draft(&mut unit, &Snapshot::Package(own.spec), draft)?;
+    Ok(used)
 }
 
 impl Folio {

@@ -202,6 +202,18 @@ impl Folio {
         Ok((change, done))
     }
 
+    /// The answer that a repeated request got the first time, if it is one.
+    pub(crate) async fn recall<T>(&self, caller: &Caller) -> Result<Option<Done<T>>, Error>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
+        if caller.repeat.is_none() {
+            return Ok(None);
+        }
+        let caller = caller.clone();
+        self.look(move |state| remembered(&caller, state)).await
+    }
+
     /// Reads one consistent state.
     pub(crate) async fn look<T, E, R>(&self, rule: R) -> Result<T, E>
     where

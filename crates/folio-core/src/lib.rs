@@ -4,6 +4,7 @@
 pub mod alias;
 pub mod archive;
 mod builder;
+mod code;
 pub mod compose;
 pub mod content;
 pub mod crash;

@@ -5,11 +5,9 @@ mod function;
 mod package;
 
 use folio_model::{
-    Kind, Name, Place, Pointer, Qualifier, Snapshot, SnapshotError, Unit, UnitKey, Version,
-    VersionId, VersionKey,
+    Digest, Kind, Name, Place, Pointer, Qualifier, Unit, UnitKey, Version, VersionId, VersionKey,
 };
 
-pub(crate) use self::function::create_implied;
 use crate::builder::Builder;
 use crate::compose::{self, Given};
 use crate::ports::{State, StoreError};
@@ -110,12 +108,6 @@ impl From<StoreError> for Error {
     }
 }
 
-impl From<SnapshotError> for Error {
-    fn from(error: SnapshotError) -> Self {
-        Self::Compose(error.into())
-    }
-}
-
 impl Explain for Error {
     fn code(&self) -> Code {
         match self {
@@ -192,6 +184,9 @@ impl Folio {
         request: Publish,
     ) -> Result<Done<Published>, Error> {
         self.check_text("description", &request.description)?;
+        if let Some(done) = self.recall(caller).await? {
+            return Ok(done);
+        }
         let given = self.find(request.fields.clone()).await?;
         let limits = *self.limits();
         let app = key.app.clone();
@@ -220,16 +215,22 @@ struct Job<'a> {
 
 /// What a new version is laid over.
 struct Base {
-    snapshot: folio_model::Digest,
+    snapshot: Digest,
     uses: Option<VersionKey>,
-    archive: Option<folio_model::Digest>,
+    archive: Option<Digest>,
 }
 
 impl Job<'_> {
+    /// Whether the draft goes: it is what is published, or new content takes its place.
+    fn replaces_draft(&self) -> bool {
+        self.request.start == Start::Fresh || self.given.has_content()
+    }
+
     /// The unit, if it exists, as the caller expects it.
     fn unit(&self, state: &dyn State) -> Result<Option<Unit>, Error> {
         let unit = state.unit(self.key)?;
-        let found = unit.as_ref().map_or(0, |unit| unit.revision);
+        let visible = unit.as_ref().filter(|unit| unit.is_visible());
+        let found = visible.map_or(0, |unit| unit.revision);
         match self.request.expect {
             Some(expected) if expected != found => Err(Error::Stale {
                 kind: self.key.kind,
@@ -351,6 +352,9 @@ fn add_to_tag(
     if members.len() as u64 > max {
         return Err(Error::TagFull { tag: tag.clone(), max });
     }
+    if !builder.has_edits() {
+        builder.say(format!("tag {}@{} as {tag}", version.name, version.id));
+    }
     let pointer = Pointer::Tag { app: version.app.clone(), name: tag.clone() };
     let from = found.map(|tag| Place::Members(tag.members));
     builder.point(pointer, from, Some(Place::Members(members)))?;
@@ -364,11 +368,11 @@ fn add_to_tag(
 fn same_as_latest(
     state: &dyn State,
     unit: &Unit,
-    snapshot: &Snapshot,
+    snapshot: Digest,
 ) -> Result<Option<Version>, StoreError> {
     let Some(number) = unit.latest else { return Ok(None) };
     let latest = state.version(VersionKey { unit: unit.uid, number })?;
-    Ok(latest.filter(|latest| latest.snapshot == snapshot.digest()))
+    Ok(latest.filter(|latest| latest.snapshot == snapshot))
 }
 
 /// Says what was published, for the log.

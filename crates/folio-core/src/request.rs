@@ -75,13 +75,6 @@ pub struct Fields {
     pub entrypoint: Option<String>,
 }
 
-impl Fields {
-    /// Whether files or a package are given, as opposed to settings around them.
-    pub fn has_content(&self) -> bool {
-        self.source.is_some() || self.deployment.is_some() || self.package.is_some()
-    }
-}
-
 /// What a new version starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

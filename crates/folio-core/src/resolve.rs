@@ -53,6 +53,14 @@ pub enum Error {
         /// The unit's name.
         name: Name,
     },
+    /// A draft was named where a version is needed.
+    #[error("the draft of {kind} `{name}` is not a version")]
+    IsDraft {
+        /// The unit's kind.
+        kind: Kind,
+        /// The unit's name.
+        name: Name,
+    },
     /// A joined name can be read in several ways.
     #[error("`{text}` can mean {}", readings.join(" or "))]
     Ambiguous {
@@ -82,6 +90,7 @@ impl Explain for Error {
             Self::NoVersion { .. } => Code("version_not_found"),
             Self::Unpublished { .. } => Code("never_published"),
             Self::NoDraft { .. } => Code("draft_not_found"),
+            Self::IsDraft { .. } => Code("draft_not_version"),
             Self::Ambiguous { .. } => Code("ambiguous_reference"),
             Self::Split { .. } => Code("alias_is_split"),
             Self::Store(error) => error.code(),
@@ -90,7 +99,7 @@ impl Explain for Error {
 
     fn class(&self) -> Class {
         match self {
-            Self::Ambiguous { .. } | Self::Split { .. } => Class::Invalid,
+            Self::Ambiguous { .. } | Self::Split { .. } | Self::IsDraft { .. } => Class::Invalid,
             Self::Store(error) => error.class(),
             _ => Class::NotFound,
         }
@@ -105,7 +114,7 @@ impl Explain for Error {
             Self::NoVersion { kind, name, .. } => {
                 Some(format!("`folio {kind} version list {name}` shows what exists"))
             }
-            Self::Unpublished { kind, name } => {
+            Self::Unpublished { kind, name } | Self::IsDraft { kind, name } => {
                 Some(format!("publish it with `folio {kind} version create {name}`"))
             }
             Self::NoDraft { kind, name } => {
@@ -135,8 +144,8 @@ pub enum What {
     Draft,
     /// One version.
     Version(Number),
-    /// Versions with their shares of the calls.
-    Split(Vec<Share>),
+    /// Versions with their shares of the calls, through an alias.
+    Split(VersionId, Vec<Share>),
 }
 
 impl Folio {
@@ -155,7 +164,7 @@ impl Folio {
                 What::Version(number) => {
                     vec![Share { number: *number, weight: folio_model::FULL_WEIGHT }]
                 }
-                What::Split(shares) => shares.clone(),
+                What::Split(_, shares) => shares.clone(),
             };
             Ok(ResolvedView {
                 draft: what == What::Draft,
@@ -182,9 +191,13 @@ pub fn resolve(
     {
         return qualified(state, unit, reference.at.as_ref());
     }
-    match (&reference.at, joined(state, app, kind, &reference.name)?) {
-        (None, Some(resolved)) => Ok(resolved),
-        _ => Err(no_unit(state, app, kind, reference.name.as_str())?),
+    let joined = match reference.at {
+        None => joined(state, app, kind, &reference.name)?,
+        Some(_) => None,
+    };
+    match joined {
+        Some(resolved) => Ok(resolved),
+        None => Err(no_unit(state, app, kind, reference.name.as_str())?),
     }
 }
 
@@ -199,13 +212,17 @@ pub(crate) fn unit(state: &dyn State, key: &UnitKey) -> Result<Unit, Error> {
 /// Finds exactly one version of a unit: by number, by id, through an alias that is not split, or the latest.
 pub(crate) fn version(state: &dyn State, unit: &Unit, at: &Qualifier) -> Result<Version, Error> {
     let resolved = qualified(state, unit.clone(), Some(at))?;
-    let number = match resolved.what {
+    sole(state, resolved)
+}
+
+/// The one version that a resolved reference leads to.
+pub(crate) fn sole(state: &dyn State, resolved: Resolved) -> Result<Version, Error> {
+    let Resolved { unit, what } = resolved;
+    let (kind, name) = (unit.key.kind, unit.key.name.clone());
+    let number = match what {
         What::Version(number) => number,
-        What::Draft => return Err(unpublished(unit)),
-        What::Split(_) => {
-            let Qualifier::Named(alias) = at else { unreachable!("only an alias is split") };
-            return Err(Error::Split { name: unit.key.name.clone(), alias: alias.clone() });
-        }
+        What::Draft => return Err(Error::IsDraft { kind, name }),
+        What::Split(alias, _) => return Err(Error::Split { name, alias }),
     };
     let found = state.version(VersionKey { unit: unit.uid, number })?;
     found.ok_or_else(|| StoreError::corrupt(format!("version {number} of {}", unit.key)).into())
@@ -251,7 +268,7 @@ fn named(state: &dyn State, unit: &Unit, id: &VersionId) -> Result<Option<What>,
     }
     Ok(state.alias(unit.uid, id)?.map(|alias| match alias.weights.sole() {
         Some(number) => What::Version(number),
-        None => What::Split(alias.weights.shares().to_vec()),
+        None => What::Split(alias.name, alias.weights.shares().to_vec()),
     }))
 }
 

@@ -1,6 +1,6 @@
 //! Gives back the bytes nothing reaches, and checks that everything else is whole.
 
-use folio_model::Digest;
+use folio_model::{Digest, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,8 @@ impl Folio {
 
     async fn sweep_from(&self, mark: SweepMark) -> Result<SweepReport, StoreError> {
         let roots: Vec<Digest> = self.look(|state| state.content_roots()).await?;
-        let keep_since = self.clock.now() - self.settings.grace;
+        let keep_since =
+            self.clock.now().checked_sub(self.settings.grace).unwrap_or(Timestamp::MIN);
         let swept = self.blobs.sweep(mark, roots, keep_since).await?;
         let usage = self.usage().await?;
         Ok(SweepReport { removed_nodes: swept.nodes, removed_bytes: swept.bytes, ..usage })

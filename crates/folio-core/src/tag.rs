@@ -256,13 +256,13 @@ fn member(state: &dyn State, app: &AppName, reference: &Reference) -> Result<Mem
     if resolved.unit.key.app != *app {
         return Err(Error::OtherApp { reference: reference.clone(), app: app.clone() });
     }
-    let at = match resolved.what {
-        What::Version(number) => Qualifier::Number(number),
-        What::Draft => Qualifier::Latest,
-        What::Split(_) => reference.at.clone().unwrap_or(Qualifier::Latest),
+    let uid = resolved.unit.uid;
+    // A bare name means the draft where there is one; as a member it means the version in its place.
+    let version = match (&resolved.what, &reference.at) {
+        (What::Draft, None) => resolve::version(state, &resolved.unit, &Qualifier::Latest)?,
+        _ => resolve::sole(state, resolved)?,
     };
-    let version = resolve::version(state, &resolved.unit, &at)?;
-    Ok(BTreeMap::from([(resolved.unit.uid, version.number)]))
+    Ok(BTreeMap::from([(uid, version.number)]))
 }
 
 fn place(

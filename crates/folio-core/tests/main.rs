@@ -6,6 +6,7 @@ mod archives;
 mod contents;
 mod deletes;
 mod history;
+mod packages;
 mod publishing;
 mod references;
 mod world;

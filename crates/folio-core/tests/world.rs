@@ -12,13 +12,13 @@ use folio_store::{MemoryIndex, MemoryLedger, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
 use folio_testkit::sample;
 
-pub struct World {
-    pub folio: Folio,
-    pub clock: Arc<TestClock>,
-    pub caller: Caller,
+pub(crate) struct World {
+    pub(crate) folio: Folio,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) caller: Caller,
 }
 
-pub async fn world() -> World {
+pub(crate) async fn world() -> World {
     let clock = Arc::new(TestClock::new(1));
     let index = MemoryIndex::default();
     let options = PackOptions { grace: Duration::ZERO };
@@ -35,23 +35,23 @@ pub async fn world() -> World {
     World { folio, clock, caller: Caller::new("ada".parse().unwrap()) }
 }
 
-pub fn app() -> AppName {
+pub(crate) fn app() -> AppName {
     AppName::default_app()
 }
 
-pub fn function(name: &str) -> UnitKey {
+pub(crate) fn function(name: &str) -> UnitKey {
     UnitKey { app: app(), kind: Kind::Function, name: name.parse().unwrap() }
 }
 
-pub fn package(name: &str) -> UnitKey {
+pub(crate) fn package(name: &str) -> UnitKey {
     UnitKey { app: app(), kind: Kind::Package, name: name.parse().unwrap() }
 }
 
-pub fn id(text: &str) -> VersionId {
+pub(crate) fn id(text: &str) -> VersionId {
     text.parse().unwrap()
 }
 
-pub fn request(fields: Fields) -> Publish {
+pub(crate) fn request(fields: Fields) -> Publish {
     Publish {
         fields,
         start: Start::Fresh,
@@ -65,13 +65,13 @@ pub fn request(fields: Fields) -> Publish {
 }
 
 impl World {
-    pub async fn code(&self, text: &str) -> Fields {
+    pub(crate) async fn code(&self, text: &str) -> Fields {
         let deployment = Some(sample::file(&self.folio, "main.js", text).await);
         let environment = Some("nodejs".parse().unwrap());
         Fields { environment, deployment, ..Fields::default() }
     }
 
-    pub async fn publish(
+    pub(crate) async fn publish(
         &self,
         key: &UnitKey,
         request: Publish,
@@ -80,12 +80,12 @@ impl World {
     }
 
     /// Publishes code under an id and returns the version.
-    pub async fn version(&self, key: &UnitKey, text: &str, at: &str) -> VersionView {
+    pub(crate) async fn version(&self, key: &UnitKey, text: &str, at: &str) -> VersionView {
         let request = Publish { id: Some(id(at)), ..request(self.code(text).await) };
         self.publish(key, request).await.unwrap().result.version
     }
 
-    pub async fn point(&self, function_name: &str, alias: &str, at: &str) {
+    pub(crate) async fn point(&self, function_name: &str, alias: &str, at: &str) {
         let target = AliasTarget { version: at.parse().unwrap(), weight: FULL_WEIGHT };
         let key = function(function_name);
         let exists = self.folio.aliases(&key).await.unwrap();
@@ -95,14 +95,14 @@ impl World {
         self.folio.point(&self.caller, pointer, vec![target], expect).await.unwrap();
     }
 
-    pub async fn ids(&self, key: &UnitKey) -> Vec<String> {
+    pub(crate) async fn ids(&self, key: &UnitKey) -> Vec<String> {
         let versions = self.folio.versions(key, Page::ALL).await.unwrap();
         versions.iter().map(|version| version.id.to_string()).collect()
     }
 }
 
 /// The code and message of a failure.
-pub fn refused<T, E: Explain>(result: Result<T, E>) -> (&'static str, String) {
+pub(crate) fn refused<T, E: Explain>(result: Result<T, E>) -> (&'static str, String) {
     match result {
         Ok(_) => panic!("this should have been refused"),
         Err(error) => (error.code().0, error.to_string()),

@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AppName, Name, NameError, Number, VersionId, VersionIdError};
 
+/// The longest app, name or id.
+const LABEL_BYTES_MAX: usize = 63;
+/// The longest reference: three labels, a `/` and an `@`.
+const REFERENCE_BYTES_MAX: usize = 3 * LABEL_BYTES_MAX + 2;
+
 /// What stands behind the `@`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Qualifier {
@@ -56,7 +61,9 @@ impl Subject {
     /// Every way to read the text as a name and a qualifier joined by `-` or `_`, shortest name first.
     pub fn splits(&self) -> impl Iterator<Item = (Name, Qualifier)> + '_ {
         let text = self.as_str();
-        text.match_indices(['-', '_']).filter_map(|(at, _)| {
+        let separators =
+            text.match_indices(['-', '_']).take_while(|(at, _)| *at <= LABEL_BYTES_MAX);
+        separators.filter_map(|(at, _)| {
             let name = text[..at].parse().ok()?;
             let qualifier = text[at + 1..].parse().ok()?;
             Some((name, qualifier))
@@ -76,6 +83,9 @@ pub enum ReferenceError {
     /// The qualifier is malformed.
     #[error("after `@`: {0}")]
     Qualifier(#[from] VersionIdError),
+    /// Longer than three labels.
+    #[error("a reference has at most {REFERENCE_BYTES_MAX} characters")]
+    TooLong,
     /// A number outside 1 to 2^63-1.
     #[error("`{0}` is not a version number; numbers start at 1")]
     Number(String),
@@ -140,6 +150,9 @@ impl FromStr for Subject {
 impl FromStr for Reference {
     type Err = ReferenceError;
     fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        if text.len() > REFERENCE_BYTES_MAX {
+            return Err(ReferenceError::TooLong);
+        }
         let (app, rest) = match text.split_once('/') {
             Some((app, rest)) => (Some(app.parse().map_err(ReferenceError::App)?), rest),
             None => (None, text),

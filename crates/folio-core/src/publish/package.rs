@@ -1,14 +1,18 @@
 //! Publishes packages.
 
-use folio_model::{Kind, Origin, Snapshot, Unit, Version};
+use folio_model::{Origin, Snapshot, Unit, Version};
 
-use super::{Error, Job, check_new_name, same_as_latest};
+use super::{Error, Job, same_as_latest};
 use crate::builder::{Builder, NewVersion};
-use crate::compose;
 use crate::request::IfSame;
 use crate::view::{self, Published, VersionView};
+use crate::{code, compose};
 
 pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Published, Error> {
+    if job.request.package_version.is_some() {
+        let (name, field) = (job.key.name.clone(), "a package version");
+        return Err(compose::Error::NotForPackages { name, field }.into());
+    }
     let unit = job.unit(builder.state)?;
     let base = job.base(builder.state, unit.as_ref())?;
     let base_spec = match &base {
@@ -18,7 +22,7 @@ pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Publis
     let snapshot = Snapshot::Package(compose::package(&job.key.name, base_spec, job.given)?);
     if let Some(unit) = &unit
         && job.request.if_same == IfSame::Keep
-        && let Some(latest) = same_as_latest(builder.state, unit, &snapshot)?
+        && let Some(latest) = same_as_latest(builder.state, unit, snapshot.digest())?
     {
         return Ok(Published {
             version: view::version(builder.state, unit, latest)?,
@@ -26,13 +30,10 @@ pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Publis
         });
     }
     let id = job.id(builder, unit.as_ref())?;
-    let mut unit = match unit {
-        Some(unit) => unit,
-        None => {
-            check_new_name(builder.state, job.key)?;
-            builder.create(Kind::Package, job.key.name.clone(), Origin::User)?
-        }
-    };
+    let mut unit = code::claim(builder, job.key, Origin::User)?;
+    if job.replaces_draft() {
+        builder.clear_draft(&mut unit)?;
+    }
     let archive = match &job.given.files {
         Some(files) => files.archive,
         None => base.and_then(|base| base.archive),

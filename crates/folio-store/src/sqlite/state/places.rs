@@ -98,25 +98,6 @@ pub(super) fn standing(conn: &Connection, unit: UnitUid) -> Result<Option<Placem
 /// Which units an app version placed, and as what; nothing for those that left.
 pub(crate) type Placed = BTreeMap<UnitUid, Option<Placement>>;
 
-/// What a unit became in an app version, or nothing if it stayed what it was.
-pub(crate) fn placed_in(
-    conn: &Connection,
-    unit: UnitUid,
-    number: Number,
-) -> Result<Option<Option<Placement>>, StoreError> {
-    let sql = select_placements!(
-        "FROM placements JOIN units ON uid = unit WHERE unit = ?1 AND since = ?2"
-    );
-    let key = params![unit.0.as_bytes(), signed(number.get())];
-    if let Some(began) = one(conn, sql, key, read_placement)? {
-        return Ok(Some(Some(began)));
-    }
-    let sql = "SELECT until FROM placements WHERE unit = ?1 AND since < ?2 \
-               ORDER BY since DESC LIMIT 1";
-    let ended = one(conn, sql, key, |row| number_option(row, 0))?.flatten();
-    Ok((ended == Some(number)).then_some(None))
-}
-
 fn read(row: &Row<'_>) -> rusqlite::Result<AppVersion> {
     Ok(AppVersion {
         app: text(row, 0)?,
