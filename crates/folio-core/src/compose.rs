@@ -3,7 +3,7 @@
 
 use folio_model::{
     Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec, Snapshot,
-    SnapshotError,
+    SnapshotError, Tree, TreeEntry, TreeTotals,
 };
 
 use crate::archive;
@@ -237,12 +237,23 @@ impl Folio {
         if about.kind != NodeKind::Tree || about.totals.files == 0 {
             return Err(Error::WrongContent { digest: tree, expected: "a tree with files" });
         }
-        if layout == Layout::File && about.totals.files != 1 {
+        let TreeTotals { files, bytes } = about.totals;
+        // Only a tree without bytes can be an empty directory instead of a file; the others need no look.
+        if layout == Layout::File && (files != 1 || bytes == 0 && !self.is_one_file(tree).await?) {
             return Err(Error::WrongContent { digest: tree, expected: "a tree of one file" });
         }
         let limits = self.limits();
         check_size("files", about.totals.files, limits.content_files_max)?;
         check_size("bytes", about.totals.bytes, limits.content_bytes_max)
+    }
+}
+
+impl Folio {
+    async fn is_one_file(&self, tree: Digest) -> Result<bool, StoreError> {
+        let node = self.blobs.get(tree).await?;
+        let tree = Tree::decode(&node.bytes)
+            .map_err(|error| StoreError::corrupt(format!("tree {tree} ({error})")))?;
+        Ok(matches!(tree.entries(), [TreeEntry::File { .. }]))
     }
 }
 

@@ -81,10 +81,11 @@ impl TreePath {
         &self.0
     }
 
-    /// The path one level down.
-    #[must_use]
-    pub fn join(&self, name: EntryName) -> Self {
-        Self(self.0.iter().cloned().chain([name]).collect())
+    /// The path one level down, unless that is longer than a path may be.
+    pub fn join(&self, name: EntryName) -> Option<Self> {
+        let bytes: usize = self.0.iter().map(|name| name.as_str().len() + 1).sum();
+        let fits = bytes + name.as_str().len() <= PATH_BYTES_MAX;
+        fits.then(|| Self(self.0.iter().cloned().chain([name]).collect()))
     }
 }
 
@@ -133,7 +134,7 @@ impl fmt::Display for TreePath {
 /// How much a tree holds, all levels together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TreeTotals {
-    /// Files.
+    /// Files, and directories that hold none.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -185,7 +186,8 @@ impl TreeEntry {
     fn totals(&self) -> TreeTotals {
         match self {
             Self::File { bytes, .. } => TreeTotals { files: 1, bytes: *bytes },
-            Self::Directory { totals, .. } => *totals,
+            // An empty directory counts as a file, so that no few nodes can stand for endless directories.
+            Self::Directory { totals, .. } => TreeTotals { files: totals.files.max(1), ..*totals },
         }
     }
 }
@@ -329,6 +331,33 @@ mod tests {
         {
             assert!(text.parse::<TreePath>().is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn few_nodes_cannot_stand_for_endless_directories() {
+        let mut tree = Tree::default();
+        for _ in 0..60 {
+            let digest = Digest::of(&tree.encode());
+            let totals = tree.totals();
+            let twice = ["a", "b"].map(|name| TreeEntry::Directory {
+                name: name.parse().unwrap(),
+                digest,
+                totals,
+            });
+            tree = Tree::new(twice.into()).unwrap();
+        }
+        assert_eq!(tree.totals().files, 1 << 60);
+    }
+
+    #[test]
+    fn a_path_does_not_grow_beyond_its_limit() {
+        let name: EntryName = "a".repeat(255).parse().unwrap();
+        let mut path = TreePath::from(name.clone());
+        for _ in 0..3 {
+            path = path.join(name.clone()).unwrap();
+        }
+        assert_eq!(path.join(name), None);
+        assert!(path.to_string().parse::<TreePath>().is_ok());
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Names {
 fn parent(path: &TreePath) -> Option<TreePath> {
     let (_, above) = path.segments().split_last()?;
     let (first, rest) = above.split_first()?;
-    Some(rest.iter().fold(TreePath::from(first.clone()), |path, name| path.join(name.clone())))
+    rest.iter().try_fold(TreePath::from(first.clone()), |path, name| path.join(name.clone()))
 }
 
 /// Reads an entry's path. `None` is the root itself, which `tar` writes as `./`.

@@ -40,10 +40,17 @@ async fn entries(
     let tree = Some(&node.bytes).filter(|_| node.kind == NodeKind::Tree);
     let tree = tree.and_then(|bytes| Tree::decode(bytes).ok());
     let tree = tree.ok_or_else(|| StoreError::corrupt(format!("directory {digest}")))?;
-    let named = tree.entries().iter().rev().map(|entry| {
+    let named = |entry: &TreeEntry| {
         let name = entry.name().clone();
-        let path = above.map_or_else(|| TreePath::from(name.clone()), |at| at.join(name.clone()));
-        (path, entry.clone())
-    });
-    Ok(named.collect())
+        let path = match above {
+            None => TreePath::from(name),
+            Some(above) => above.join(name).ok_or_else(|| too_deep(above))?,
+        };
+        Ok((path, entry.clone()))
+    };
+    tree.entries().iter().rev().map(named).collect()
+}
+
+fn too_deep(above: &TreePath) -> StoreError {
+    StoreError::Refused { what: format!("the tree goes deeper below `{above}` than a path may") }
 }
