@@ -109,7 +109,7 @@ impl Explain for Error {
             Self::TooManyMembers { .. } => "use another tag, or raise `tagMembersMax`".to_owned(),
             Self::Stale { tag, .. } => {
                 format!(
-                    "look at it with `folio fn tag show --tag {tag}`, then repeat with its revision"
+                    "`folio fn tag show --tag {tag} -o json` shows its revision; then repeat with it"
                 )
             }
             Self::Resolve(error) => return error.hint(),
