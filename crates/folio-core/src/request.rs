@@ -117,6 +117,22 @@ pub struct Publish {
     pub expect: Option<u64>,
 }
 
+impl Publish {
+    /// A new version of what fields describe, under a random id and without further ado.
+    pub fn fresh(fields: Fields) -> Self {
+        Self {
+            fields,
+            start: Start::Fresh,
+            id: None,
+            package_version: None,
+            description: String::new(),
+            if_same: IfSame::Publish,
+            tag: None,
+            expect: None,
+        }
+    }
+}
+
 /// Whether a draft may exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Onto {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_core::ports::Page;
-use folio_core::request::{AliasTarget, Caller, Expect, Fields, IfSame, Publish, Start};
+use folio_core::request::{AliasTarget, Caller, Expect, Fields, Publish};
 use folio_core::view::{Done, Published, VersionView};
 use folio_core::{Explain, Folio, Settings, publish};
 use folio_model::{AppName, FULL_WEIGHT, Kind, UnitKey, VersionId};
@@ -52,16 +52,7 @@ pub(crate) fn id(text: &str) -> VersionId {
 }
 
 pub(crate) fn request(fields: Fields) -> Publish {
-    Publish {
-        fields,
-        start: Start::Fresh,
-        id: None,
-        package_version: None,
-        description: String::new(),
-        if_same: IfSame::Publish,
-        tag: None,
-        expect: None,
-    }
+    Publish::fresh(fields)
 }
 
 impl World {

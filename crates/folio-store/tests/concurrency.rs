@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_core::ports::{Page, SystemClock};
-use folio_core::request::{AliasTarget, Caller, Expect, Fields, IfSame, Publish, Start};
+use folio_core::request::{AliasTarget, Caller, Expect, Fields, Publish};
 use folio_core::{Class, Explain as _, Folio, Settings};
 use folio_model::{AppName, FULL_WEIGHT, Kind, Qualifier, UnitKey, VersionId};
 use folio_store::DataDirectory;
@@ -98,16 +98,7 @@ async fn publish(folio: &Folio, text: &str) -> u64 {
         deployment: Some(sample::file(folio, "main.js", text).await),
         ..Fields::default()
     };
-    let request = Publish {
-        fields,
-        start: Start::Fresh,
-        id: None,
-        package_version: None,
-        description: String::new(),
-        if_same: IfSame::Publish,
-        tag: None,
-        expect: None,
-    };
+    let request = Publish::fresh(fields);
     let done = folio.publish(&caller(), &function(), request).await.unwrap();
     done.result.version.number.get()
 }

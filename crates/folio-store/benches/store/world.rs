@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folio_core::ports::SystemClock;
-use folio_core::request::{Caller, ContentRef, Fields, IfSame, Publish, Start};
+use folio_core::request::{Caller, ContentRef, Fields, Publish};
 use folio_core::{Folio, Settings};
 use folio_model::{AppName, Kind, UnitKey};
 use folio_store::DataDirectory;
@@ -34,16 +34,7 @@ pub(crate) async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
         deployment: Some(content),
         ..Fields::default()
     };
-    let request = Publish {
-        fields,
-        start: Start::Fresh,
-        id: None,
-        package_version: None,
-        description: String::new(),
-        if_same: IfSame::Publish,
-        tag: None,
-        expect: None,
-    };
+    let request = Publish::fresh(fields);
     let caller = Caller::new("bench".parse().expect("a name"));
     folio.publish(&caller, key, request).await.expect("a published version");
 }

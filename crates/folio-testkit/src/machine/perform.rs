@@ -103,14 +103,12 @@ async fn publish(folio: &Folio, mut caller: Caller, command: &PublishCommand) ->
         request: Digest::of(format!("{command:?}").as_bytes()),
     });
     let request = Publish {
-        fields: fields(folio, command.code).await,
         start: if command.update { Start::Latest } else { Start::Fresh },
         id: command.id.map(word),
-        package_version: None,
-        description: String::new(),
         if_same: if command.if_changed { IfSame::Keep } else { IfSame::Publish },
         tag: command.tag.map(word),
         expect: command.expect,
+        ..Publish::fresh(fields(folio, command.code).await)
     };
     outcome(folio.publish(&caller, &key(command.unit), request).await)
 }
