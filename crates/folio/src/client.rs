@@ -215,6 +215,12 @@ pub(crate) fn is_lost(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Broken>().is_some_and(|broken| broken.arrived)
 }
 
+/// Whether the server lacks something that was named.
+pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<Problem>();
+    problem.is_some_and(|problem| problem.code.as_deref() == Some("missing_blob"))
+}
+
 #[derive(Deserialize)]
 struct Refused {
     error: Refusal,
@@ -222,6 +228,7 @@ struct Refused {
 
 #[derive(Deserialize)]
 struct Refusal {
+    code: String,
     message: String,
     hint: Option<String>,
     #[serde(default)]
@@ -235,6 +242,7 @@ async fn refusal(answer: Response) -> anyhow::Error {
         Ok(Refused { error }) => {
             let mut problem = Problem::new(error.message).referrers(error.referrers);
             problem.hint = error.hint;
+            problem.code = Some(error.code);
             problem.into()
         }
         Err(_) => {

@@ -13,6 +13,8 @@ pub(crate) mod tag;
 pub(crate) mod unit;
 pub(crate) mod version;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::CommandFactory;
 use folio_model::AppName;
@@ -29,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) client: Client,
     /// How to print what it says.
     pub(crate) output: Format,
+    /// Where to remember what files hash to.
+    pub(crate) cache: Option<PathBuf>,
     app: AppName,
 }
 
@@ -41,7 +45,8 @@ impl Session {
     fn open(globals: Globals, config: &Config) -> Result<Self> {
         let url = config.url(globals.url.as_deref());
         let client = Client::new(&url, config.token(&url)?, globals.reason)?;
-        Ok(Self { client, output: globals.output, app: globals.app })
+        let cache = config.cache.clone();
+        Ok(Self { client, output: globals.output, cache, app: globals.app })
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Config {
     pub(crate) token: Option<String>,
     /// The data directory: `FOLIO_DATA`, or where such things live.
     pub(crate) data: Option<PathBuf>,
+    /// Where caches live.
+    pub(crate) cache: Option<PathBuf>,
     /// `FOLIO_CRASH`, which development builds obey.
     pub(crate) crash: Option<String>,
     /// `FOLIO_FAULT`, which development builds obey.
@@ -29,12 +31,15 @@ impl Config {
     /// Reads the environment.
     pub(crate) fn from_environment() -> Self {
         let data = variable("FOLIO_DATA").map(PathBuf::from);
+        let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
         let shared = || Some(PathBuf::from(variable("XDG_DATA_HOME")?).join("folio"));
         let home = || Some(PathBuf::from(variable("HOME")?).join(".local/share/folio"));
         Self {
             url: text("FOLIO_URL"),
             token: text("FOLIO_TOKEN"),
             data: data.or_else(shared).or_else(home),
+            cache: cache.map(|caches| caches.join("folio")),
             crash: text("FOLIO_CRASH"),
             fault: text("FOLIO_FAULT"),
         }

@@ -1,21 +1,25 @@
 //! Files on this machine as content: which files there are, what nodes they make, and where each node's bytes
 //! are. Sizes are checked before anything is read; nothing is held in memory but digests and directories.
 
+mod cache;
+mod hash;
+mod nodes;
 mod walk;
 
-use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bytes::Bytes;
-use folio_core::content::{self, Chunked, FileEntry, TreeBuilder};
-use folio_core::ports::Node;
+use folio_core::ports::{Clock, SystemClock};
 use folio_core::request::ContentRef;
 use folio_core::{Limits, archive};
-use folio_model::{ChunkList, Digest, Layout, NodeKind, Tree, TreePath};
+use folio_model::{Digest, EntryName, Layout};
 
+use self::cache::Cache;
+use self::hash::Hashed;
+pub(crate) use self::nodes::{Changed, Planned};
+use self::nodes::{Nodes, Ready};
 use self::walk::Walked;
 use crate::problem::Problem;
 
@@ -28,6 +32,26 @@ pub(crate) enum Given {
     Files(PathBuf),
 }
 
+/// What a flag names, as it was found. Not read yet.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// One file.
+    Code { path: PathBuf, walked: Walked },
+    /// A directory.
+    Directory { path: PathBuf, walked: Walked, memory: Option<Memory> },
+    /// An archive, and how many bytes it has.
+    Archive { path: PathBuf, bytes: u64 },
+}
+
+/// What is remembered of a directory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    path: PathBuf,
+    last: Option<Cache>,
+    /// When looking at the files began, in nanoseconds.
+    began: i128,
+}
+
 /// Content that is ready to be uploaded.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -35,96 +59,71 @@ pub(crate) struct Plan {
     pub(crate) content: ContentRef,
     /// The node that holds all others.
     pub(crate) root: Digest,
-    /// Every node, each once, none before what it names.
+    /// Its nodes, each once, none before what it names.
     pub(crate) nodes: Vec<Planned>,
+    /// Which of them.
+    pub(crate) extent: Extent,
+    /// What to remember.
+    pub(crate) lesson: Option<Lesson>,
 }
 
-/// A node and where its bytes are.
+/// Which nodes a plan has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of them.
+    Whole,
+    /// Those that differ from the last time: most likely all that a server lacks.
+    News,
+}
+
+/// What to remember for the next time.
 #[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) kind: NodeKind,
-    pub(crate) digest: Digest,
-    pub(crate) bytes: u64,
-    place: Place,
+pub(crate) struct Lesson {
+    path: PathBuf,
+    cache: Cache,
 }
 
-#[derive(Debug)]
-enum Place {
-    Memory(Bytes),
-    File { path: PathBuf, offset: u64 },
-}
-
-impl Planned {
-    /// The nodes it names.
-    pub(crate) fn children(&self) -> Vec<Digest> {
-        let Place::Memory(bytes) = &self.place else { return Vec::new() };
-        match self.kind {
-            NodeKind::Raw => Vec::new(),
-            NodeKind::Chunked => ChunkList::decode(bytes).map(|list| list.0).unwrap_or_default(),
-            NodeKind::Tree => Tree::decode(bytes)
-                .map(|tree| tree.entries().iter().map(folio_model::TreeEntry::digest).collect())
-                .unwrap_or_default(),
-        }
-    }
-
-    /// Reads its bytes, which must still be what they were.
-    pub(crate) fn read(&self) -> Result<Bytes> {
-        let (path, offset) = match &self.place {
-            Place::Memory(bytes) => return Ok(bytes.clone()),
-            Place::File { path, offset } => (path, *offset),
-        };
-        let mut bytes = Vec::new();
-        let mut file = open(path)?;
-        let read = file.seek(SeekFrom::Start(offset));
-        let read = read.and_then(|_| file.take(self.bytes).read_to_end(&mut bytes));
-        read.with_context(|| cannot_read(path))?;
-        if Digest::of(&bytes) != self.digest {
-            let problem = format!("`{}` was changed while it was uploaded", path.display());
-            return Err(Problem::new(problem).hint("repeat the command").into());
-        }
-        Ok(bytes.into())
+impl Lesson {
+    /// Keeps it, if it can be kept: without it, the next time only takes longer.
+    pub(crate) fn keep(&self) {
+        drop(self.cache.save(&self.path));
     }
 }
 
-/// Plans the upload of what a flag names. Reads every file once.
-pub(crate) fn plan(given: &Given, limits: &Limits) -> Result<Plan> {
+/// Looks for what a flag names, and for what is remembered of it.
+pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
     match given {
-        Given::Code(path) => code(path, limits),
-        Given::Files(path) if metadata(path)?.is_dir() => directory(path, limits),
-        Given::Files(path) => archive(path, limits),
+        Given::Code(path) => code(path),
+        Given::Files(path) if metadata(path)?.is_dir() => {
+            let memory = caches.and_then(|caches| Memory::open(caches, path));
+            Ok(Found::Directory { path: path.clone(), walked: Walked::directory(path)?, memory })
+        }
+        Given::Files(path) => archive(path),
     }
 }
 
-fn code(path: &Path, limits: &Limits) -> Result<Plan> {
+impl Memory {
+    fn open(caches: &Path, directory: &Path) -> Option<Self> {
+        let began = SystemClock.now().as_nanosecond();
+        let path = cache::path(caches, directory).ok()?;
+        let last = Cache::load(&path);
+        Some(Self { path, last, began })
+    }
+}
+
+fn code(path: &Path) -> Result<Found> {
     let about = metadata(path)?;
     if about.is_dir() {
         let problem = Problem::new(format!("`{}` is a directory", path.display()));
         return Err(problem.hint("give it with --deploy or --src; --code takes one file").into());
     }
-    let bytes = regular(path, &about)?;
-    check("bytes", bytes, limits.content_bytes_max, path)?;
+    regular(path, &about)?;
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let name: TreePath = name.parse().with_context(|| format!("cannot use `{name}` as a name"))?;
-    let executable = walk::is_executable(&about);
-    tree(vec![Walked::File { path: name, from: path.to_owned(), bytes, executable }], Layout::File)
+    let name: EntryName = name.parse().with_context(|| format!("cannot use `{name}` as a name"))?;
+    Ok(Found::Code { path: path.to_owned(), walked: Walked::file(name, &about) })
 }
 
-fn directory(path: &Path, limits: &Limits) -> Result<Plan> {
-    let walked = walk::walk(path)?;
-    let lengths = walked.iter().filter_map(|found| match found {
-        Walked::File { bytes, .. } => Some(*bytes),
-        Walked::Directory(_) => None,
-    });
-    let (files, bytes) = lengths.fold((0, 0_u64), |(files, sum), bytes| (files + 1, sum + bytes));
-    if files == 0 {
-        bail!(Problem::new(format!("`{}` holds no files", path.display())));
-    }
-    check("files", files, limits.content_files_max, path)?;
-    check("bytes", bytes, limits.content_bytes_max, path)?;
-    tree(walked, Layout::Directory)
-}
-
-fn archive(path: &Path, limits: &Limits) -> Result<Plan> {
+fn archive(path: &Path) -> Result<Found> {
     let bytes = regular(path, &metadata(path)?)?;
     let mut start = Vec::new();
     let read = open(path)?.take(archive::START_BYTES).read_to_end(&mut start);
@@ -134,71 +133,100 @@ fn archive(path: &Path, limits: &Limits) -> Result<Plan> {
         let hint = "give a zip, tar or tar.gz, or a directory; --code takes a single file";
         return Err(Problem::new(problem).hint(hint).into());
     }
-    check("bytes", bytes, limits.archive_bytes_max, path)?;
-    let mut nodes = Nodes::default();
-    let Chunked { digest, .. } = nodes.file(path)?;
-    Ok(Plan {
-        content: ContentRef::Archive { archive: digest },
-        root: digest,
-        nodes: nodes.planned,
-    })
+    Ok(Found::Archive { path: path.to_owned(), bytes })
 }
 
-fn tree(walked: Vec<Walked>, layout: Layout) -> Result<Plan> {
-    let mut nodes = Nodes::default();
-    let mut builder = TreeBuilder::default();
-    for found in walked {
-        match found {
-            Walked::Directory(path) => builder.insert_directory(&path)?,
-            Walked::File { path, from, executable, .. } => {
-                let Chunked { digest, bytes } = nodes.file(&from)?;
-                builder.insert(&path, FileEntry { digest, bytes, executable })?;
+impl Found {
+    /// The same, as if nothing were remembered of it.
+    pub(crate) fn afresh(self) -> Self {
+        match self {
+            Self::Directory { path, walked, memory } => {
+                let memory = memory.map(|memory| Memory { last: None, ..memory });
+                Self::Directory { path, walked, memory }
+            }
+            other => other,
+        }
+    }
+
+    /// Plans the upload. Reads every file once, but those of which it is known what they hash to.
+    pub(crate) fn plan(self, limits: &Limits) -> Result<Plan> {
+        self.check(limits)?;
+        match self {
+            Self::Code { path, walked } => {
+                let root = path.parent().unwrap_or(Path::new(""));
+                tree(root, walked, None, Layout::File)
+            }
+            Self::Directory { path, walked, memory } => {
+                tree(&path, walked, memory, Layout::Directory)
+            }
+            Self::Archive { path, .. } => {
+                let hashed = hash::file(&path)?;
+                let mut nodes = Nodes::default();
+                nodes.file(path, &hashed);
+                let root = hashed.digest;
+                let content = ContentRef::Archive { archive: root };
+                Ok(Plan {
+                    content,
+                    root,
+                    nodes: nodes.planned,
+                    extent: Extent::Whole,
+                    lesson: None,
+                })
             }
         }
     }
-    let built = builder.build()?;
-    built.nodes.into_iter().for_each(|node| nodes.add_in_memory(node));
-    let content = ContentRef::Tree { tree: built.root, layout };
-    Ok(Plan { content, root: built.root, nodes: nodes.planned })
-}
 
-/// Nodes as they are found, each once.
-#[derive(Default)]
-struct Nodes {
-    planned: Vec<Planned>,
-    seen: HashMap<Digest, ()>,
-}
-
-impl Nodes {
-    /// Splits a file and notes where its pieces are.
-    fn file(&mut self, path: &Path) -> Result<Chunked> {
-        let mut file = open(path)?;
-        let mut offset = 0;
-        let chunked = content::chunk(&mut file, &mut |node| {
-            match node.kind {
-                NodeKind::Raw => {
-                    let bytes = node.bytes.len() as u64;
-                    let place = Place::File { path: path.to_owned(), offset };
-                    offset += bytes;
-                    self.add(Planned { kind: node.kind, digest: node.digest, bytes, place });
+    fn check(&self, limits: &Limits) -> Result<()> {
+        match self {
+            Self::Archive { path, bytes } => check("bytes", *bytes, limits.archive_bytes_max, path),
+            Self::Code { path, walked } | Self::Directory { path, walked, .. } => {
+                let files = walked.files.len() as u64;
+                if files == 0 {
+                    bail!(Problem::new(format!("`{}` holds no files", path.display())));
                 }
-                NodeKind::Chunked | NodeKind::Tree => self.add_in_memory(node),
+                check("files", files, limits.content_files_max, path)?;
+                let bytes = walked.files.iter().map(|file| file.stamp.bytes);
+                check("bytes", bytes.sum(), limits.content_bytes_max, path)
             }
-            Ok(())
-        });
-        chunked.with_context(|| cannot_read(path))
-    }
-
-    fn add_in_memory(&mut self, node: Node) {
-        let Node { kind, digest, bytes } = node;
-        self.add(Planned { kind, digest, bytes: bytes.len() as u64, place: Place::Memory(bytes) });
-    }
-
-    fn add(&mut self, planned: Planned) {
-        if self.seen.insert(planned.digest, ()).is_none() {
-            self.planned.push(planned);
         }
     }
+}
+
+fn tree(root: &Path, walked: Walked, memory: Option<Memory>, layout: Layout) -> Result<Plan> {
+    let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
+    let files = hash_files(root, walked.files, last)?;
+    let mut nodes = Nodes::default();
+    for Ready { found, hashed, .. } in files.iter().filter(|file| !file.is_same) {
+        nodes.file(root.join(&found.path), hashed);
+    }
+    let (known, _) = nodes.directory(walked.root, &files, last)?;
+    let root = known.digest;
+    let Nodes { planned, directories, .. } = nodes;
+    let extent = if last.is_some() { Extent::News } else { Extent::Whole };
+    let lesson = memory.map(|Memory { path, began, .. }| {
+        let cache = Cache::new(files, directories, began);
+        Lesson { path, cache }
+    });
+    let content = ContentRef::Tree { tree: root, layout };
+    Ok(Plan { content, root, nodes: planned, extent, lesson })
+}
+
+/// Hashes files, but those of which it is known what they hash to.
+fn hash_files(root: &Path, files: Vec<walk::Found>, last: Option<&Cache>) -> Result<Vec<Ready>> {
+    let known = |found: walk::Found| (last.and_then(|last| last.file(&found)).cloned(), found);
+    let files: Vec<_> = files.into_iter().map(known).collect();
+    let unknown = files.iter().filter(|(hashed, _)| hashed.is_none());
+    let unknown: Vec<_> = unknown.map(|(_, found)| root.join(&found.path)).collect();
+    let mut read = hash::files(&unknown)?.into_iter();
+    let ready = |(hashed, found): (Option<Hashed>, walk::Found)| match hashed {
+        Some(hashed) => Ready { found, hashed, is_same: true },
+        None => {
+            let hashed = read.next().expect("every file that is not known was read");
+            let is_same = last.is_some_and(|last| last.is_same(&found, &hashed));
+            Ready { found, hashed, is_same }
+        }
+    };
+    Ok(files.into_iter().map(ready).collect())
 }
 
 fn metadata(path: &Path) -> Result<std::fs::Metadata> {

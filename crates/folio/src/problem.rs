@@ -9,6 +9,8 @@ use serde::Deserialize;
 #[error("{message}")]
 pub(crate) struct Problem {
     message: String,
+    /// The code under which a server refused.
+    pub(crate) code: Option<String>,
     /// What to do next.
     pub(crate) hint: Option<String>,
     /// Everything that stands in the way.
@@ -29,7 +31,8 @@ pub(crate) struct Referrer {
 impl Problem {
     /// A failure without a hint yet.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, referrers: Vec::new(), exit: 1 }
+        let (message, referrers) = (message.into(), Vec::new());
+        Self { message, code: None, hint: None, referrers, exit: 1 }
     }
 
     /// A command line that makes no sense.

@@ -2,53 +2,124 @@
 //! parents. What broke off is resumed by asking again, so nothing is sent twice.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use bytes::{BufMut, Bytes, BytesMut};
 use folio_core::Limits;
+use folio_core::request::ContentRef;
 use folio_core::upload::Uploaded;
 use folio_model::{Digest, NodeKind};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 
 use crate::client::{self, Client};
-use crate::content::{Plan, Planned};
+use crate::content::{self, Changed, Extent, Found, Given, Lesson, Plan, Planned};
 
 /// Bytes of one batch; the server may allow less.
 const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const FRAME_BYTES: u64 = 37;
 const END_BYTES: u64 = 5;
 const TRIES: u32 = 3;
+/// Sending more than this by guess would cost more than asking.
+const GUESS_BYTES_MAX: u64 = 1024 * 1024;
+/// Asking about more than this at once would cost more than asking level by level.
+const DIRECTORIES_MAX: usize = 256;
+
+/// Makes sure that the server has what a flag names, and says how to name it.
+///
+/// Plans with what is remembered first. If that turns out to be wrong, or the server lacks something that is
+/// remembered, everything is read again.
+pub(crate) async fn upload(
+    client: &Client,
+    (given, caches): (Given, Option<PathBuf>),
+    found: Found,
+    limits: &Limits,
+) -> Result<ContentRef> {
+    let (content, extent, sent) = plan_and_send(client, found, *limits).await?;
+    match sent {
+        Err(error) if extent == Extent::News && is_outdated(&error) => {}
+        sent => return sent.map(|()| content),
+    }
+    let find = move || content::find(&given, caches.as_deref()).map(Found::afresh);
+    let (content, _, sent) = plan_and_send(client, spawn_blocking(find).await??, *limits).await?;
+    sent.map(|()| content)
+}
+
+async fn plan_and_send(
+    client: &Client,
+    found: Found,
+    limits: Limits,
+) -> Result<(ContentRef, Extent, Result<()>)> {
+    let mut plan = spawn_blocking(move || found.plan(&limits)).await??;
+    // What is remembered is true whatever becomes of the upload, and writing it takes no time of its own.
+    let lesson = plan.lesson.take();
+    let keeping = spawn_blocking(move || lesson.as_ref().map(Lesson::keep));
+    let sent = send(client, &plan, &limits).await;
+    keeping.await?;
+    Ok((plan.content, plan.extent, sent))
+}
+
+/// What is remembered is not what there is, here or on the server.
+fn is_outdated(error: &anyhow::Error) -> bool {
+    error.is::<Changed>() || error.is::<Incomplete>() || client::is_missing(error)
+}
+
+/// The server lacks something that was there the last time.
+#[derive(Debug, thiserror::Error)]
+#[error("the server lacks what was published before")]
+struct Incomplete;
 
 /// Makes sure that the server has everything a plan names.
-pub(crate) async fn upload(client: &Client, plan: Plan, limits: &Limits) -> Result<()> {
+async fn send(client: &Client, plan: &Plan, limits: &Limits) -> Result<()> {
     let mut tries = 0;
+    let mut guess = guess(plan);
     loop {
-        let missing = missing(client, &plan, limits).await?;
+        let missing = match guess.take() {
+            Some(guess) => guess,
+            None => missing(client, plan, limits).await?,
+        };
         if missing.is_empty() {
             return Ok(());
         }
         tries += 1;
-        match send(client, &plan, &missing, limits).await {
+        match send_nodes(client, plan, &missing, limits).await {
             Err(error) if tries < TRIES && client::is_lost(&error) => {}
             sent => return sent,
         }
     }
 }
 
-/// Asks level by level; below what the server has, nothing is asked.
+/// What the server lacks if it has everything that was there the last time. It refuses nodes that name
+/// anything else that it lacks, so a wrong guess costs time and nothing more.
+fn guess(plan: &Plan) -> Option<HashSet<Digest>> {
+    let bytes: u64 = plan.nodes.iter().map(|node| node.bytes).sum();
+    let is_small = bytes <= GUESS_BYTES_MAX && !plan.nodes.is_empty();
+    let is_guess = plan.extent == Extent::News && is_small;
+    is_guess.then(|| plan.nodes.iter().map(|node| node.digest).collect())
+}
+
+/// Asks about all directories, then about what is in those that the server lacks; below what it has, nothing
+/// is asked.
 async fn missing(client: &Client, plan: &Plan, limits: &Limits) -> Result<HashSet<Digest>> {
     let nodes: HashMap<Digest, &Planned> =
         plan.nodes.iter().map(|node| (node.digest, node)).collect();
+    let directories = plan.nodes.iter().filter(|node| node.kind == NodeKind::Tree);
+    let mut level: Vec<_> = directories.map(|node| node.digest).collect();
+    if level.is_empty() || level.len() > DIRECTORIES_MAX {
+        level = vec![plan.root];
+    }
+    let mut asked: HashSet<_> = level.iter().copied().collect();
     let mut missing = HashSet::new();
-    let mut level = vec![plan.root];
     while !level.is_empty() {
-        let mut next = HashSet::new();
+        let mut next = Vec::new();
         for digest in ask(client, &level, limits).await? {
             missing.insert(digest);
-            next.extend(nodes.get(&digest).map(|node| node.children()).unwrap_or_default());
+            next.extend(nodes.get(&digest).ok_or(Incomplete)?.children());
         }
-        level = next.into_iter().filter(|digest| !missing.contains(digest)).collect();
+        next.retain(|digest| asked.insert(*digest));
+        level = next;
     }
     Ok(missing)
 }
@@ -73,7 +144,7 @@ async fn ask(client: &Client, digests: &[Digest], limits: &Limits) -> Result<Vec
     Ok(missing)
 }
 
-async fn send(
+async fn send_nodes(
     client: &Client,
     plan: &Plan,
     missing: &HashSet<Digest>,

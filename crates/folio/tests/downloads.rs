@@ -83,3 +83,42 @@ fn source_and_deployment_are_told_apart() {
     works(&session, "folio pkg version download p --file main.zip && cmp main.zip d.zip");
     works(&session, "! cmp -s s.zip d.zip");
 }
+
+#[test]
+fn an_edit_that_hides_behind_its_size_and_time_is_published_all_the_same() {
+    let session = session(&[]);
+    works(&session, "mkdir d && echo one > d/a && echo two > d/b && touch -d '2020-01-01' d/a d/b");
+    let publish = "folio pkg version create p --env nodejs --deploy d";
+    // So often that the files are old enough to be remembered.
+    works(&session, &format!("for i in {{1..20}}; do {publish} --if-changed || exit 1; done"));
+    works(&session, "echo ONE > d/a && touch -d '2020-01-01' d/a");
+    works(&session, publish);
+    works(&session, "folio pkg version download p --file got.zip");
+    let mut archive =
+        zip::ZipArchive::new(File::open(session.directory().join("got.zip")).unwrap()).unwrap();
+    assert_eq!(io_text(&mut archive.by_name("a").unwrap()), "ONE\n");
+    assert_eq!(io_text(&mut archive.by_name("b").unwrap()), "two\n");
+}
+
+#[test]
+fn what_is_remembered_of_a_directory_is_not_taken_for_what_a_server_has() {
+    let (session, other) = (session(&[]), session(&[]));
+    works(&session, "mkdir -p d/e && echo one > d/a && echo two > d/e/b");
+    let publish = "folio pkg version create p --env nodejs --deploy d";
+    works(&other, "echo export FOLIO_URL=$FOLIO_URL FOLIO_DATA=$FOLIO_DATA > other");
+    let other = other.directory().join("other");
+    let elsewhere = format!(". {} && {publish}", other.display());
+    works(&session, publish);
+    works(&session, &elsewhere);
+    works(&session, "echo ONE > d/a");
+    works(&session, publish);
+    works(&session, &elsewhere);
+    works(&session, &format!("{publish} --no-cache"));
+    works(&session, "test \"$(ls .cache/folio | wc -l)\" = 1");
+    works(&session, "echo damage > .cache/folio/* && echo three > d/a");
+    works(&session, publish);
+    works(&session, "folio pkg version download p --file - > got.zip");
+    let mut archive =
+        zip::ZipArchive::new(File::open(session.directory().join("got.zip")).unwrap()).unwrap();
+    assert_eq!(io_text(&mut archive.by_name("a").unwrap()), "three\n");
+}

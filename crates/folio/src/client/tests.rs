@@ -18,6 +18,8 @@ enum Turn {
     HangUp,
     /// Answers.
     Say(Value),
+    /// Refuses with this code.
+    Refuse(&'static str),
 }
 
 /// A request as it arrived.
@@ -37,14 +39,18 @@ async fn against<T>(turns: Vec<Turn>, client: impl AsyncFnOnce(Client) -> T) -> 
         for turn in turns {
             let (mut stream, _) = listener.accept().await.unwrap();
             seen.push(read(&mut stream).await);
-            if let Turn::Say(body) = turn {
-                let body = body.to_string();
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}",
-                    body.len()
-                );
-                stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
-            }
+            let (status, body) = match turn {
+                Turn::HangUp => continue,
+                Turn::Say(body) => ("200 OK", body.to_string()),
+                Turn::Refuse(code) => {
+                    let body = json!({ "error": { "code": code, "message": "no" } });
+                    ("422 Unprocessable", body.to_string())
+                }
+            };
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}");
+            stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
         }
         seen
     };
@@ -105,10 +111,11 @@ async fn an_upload_that_broke_off_asks_again_and_sends_only_what_is_missing() {
         std::fs::write(directory.path().join(name), name).unwrap();
     }
     let limits = Limits::default();
-    let plan = content::plan(&Given::Files(directory.path().to_owned()), &limits).unwrap();
+    let given = Given::Files(directory.path().to_owned());
+    let found = content::find(&given, None).unwrap();
+    let root = content::find(&given, None).unwrap().plan(&limits).unwrap().root;
     let missing = |digests: &[Digest]| Turn::Say(json!({ "missing": digests }));
     let file = |name: &str| Digest::of(name.as_bytes());
-    let root = plan.root;
     let turns = vec![
         missing(&[root]),
         missing(&[file("a"), file("b"), file("c")]),
@@ -118,13 +125,43 @@ async fn an_upload_that_broke_off_asks_again_and_sends_only_what_is_missing() {
         Turn::Say(json!({ "added": 2, "reused": 0 })),
     ];
     let (sent, seen) =
-        against(turns, async |client| upload::upload(&client, plan, &limits).await).await;
+        against(turns, async |client| upload::upload(&client, (given, None), found, &limits).await)
+            .await;
     sent.unwrap();
     let first: Value = serde_json::from_slice(&seen[0].body).unwrap();
     assert_eq!(first, json!({ "digests": [root] }), "the root is asked for alone");
     assert_eq!(seen[2].path, "/folio/v1/blobs");
     assert_eq!(frames(&seen[2].body), [0, 0, 0, 2], "three files, then the directory");
     assert_eq!(frames(&seen[5].body), [0, 2]);
+}
+
+#[tokio::test]
+async fn a_server_that_lacks_what_is_remembered_gets_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let (tree, caches) = (directory.path().join("tree"), directory.path().join("caches"));
+    std::fs::create_dir(&tree).unwrap();
+    std::fs::write(tree.join("a"), "a").unwrap();
+    let given = Given::Files(tree.clone());
+    let limits = Limits::default();
+    let find = || content::find(&given, Some(&caches)).unwrap();
+    find().plan(&limits).unwrap().lesson.unwrap().keep();
+    std::fs::write(tree.join("b"), "b").unwrap();
+    let found = find();
+    let root = find().plan(&limits).unwrap().root;
+    let stored = || Turn::Say(json!({ "added": 1, "reused": 0 }));
+    let files = [Digest::of(b"a"), Digest::of(b"b")];
+    let turns = vec![
+        Turn::Refuse("missing_blob"),
+        Turn::Say(json!({ "missing": [root] })),
+        Turn::Say(json!({ "missing": files })),
+        stored(),
+    ];
+    let place = (given.clone(), Some(caches.clone()));
+    let (sent, seen) =
+        against(turns, async |client| upload::upload(&client, place, found, &limits).await).await;
+    sent.unwrap();
+    assert_eq!(frames(&seen[0].body), [0, 2], "only what is new is sent first");
+    assert_eq!(frames(&seen[3].body), [0, 0, 2], "then everything");
 }
 
 /// The kinds of the nodes in a body, in order.

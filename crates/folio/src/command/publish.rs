@@ -9,8 +9,10 @@ use folio_core::Limits;
 use folio_core::request::{ContentRef, Fields};
 use folio_model::{Name, VersionId};
 use serde::Deserialize;
+use tokio::task::spawn_blocking;
 
 use super::Session;
+use crate::client::Client;
 use crate::content::{self, Given};
 use crate::name::Named;
 use crate::upload;
@@ -34,6 +36,9 @@ pub(crate) struct PackageFields {
     /// Build the sources with this command
     #[arg(long, value_name = "COMMAND")]
     buildcmd: Option<String>,
+    /// Read every file again, even if it has not changed since it was last published
+    #[arg(long)]
+    no_cache: bool,
 }
 
 /// The files and settings of a function.
@@ -127,9 +132,11 @@ impl FunctionFields {
     /// Uploads the files and names them.
     pub(crate) async fn upload(self, session: &Session) -> Result<Fields> {
         let Self { package, pkg, entrypoint } = self;
-        let PackageFields { env, code, src, deploy, buildcmd } = package;
+        let PackageFields { env, code, src, deploy, buildcmd, no_cache } = package;
         let deployment = code.map(Given::Code).or(deploy.map(Given::Files));
-        let [source, deployment] = upload(session, [src.map(Given::Files), deployment]).await?;
+        let cache = session.cache.clone().filter(|_| !no_cache);
+        let given = [src.map(Given::Files), deployment];
+        let [source, deployment] = upload(&session.client, given, cache).await?;
         Ok(Fields {
             environment: env,
             source,
@@ -146,18 +153,25 @@ struct Server {
     limits: Limits,
 }
 
-/// Uploads up to two sets of files, after asking how large they may be.
-async fn upload(session: &Session, given: [Option<Given>; 2]) -> Result<[Option<ContentRef>; 2]> {
+/// Uploads up to two sets of files. Asks how large they may be while it looks for them.
+async fn upload(
+    client: &Client,
+    given: [Option<Given>; 2],
+    cache: Option<PathBuf>,
+) -> Result<[Option<ContentRef>; 2]> {
     let mut uploaded = [None, None];
     if given.iter().all(Option::is_none) {
         return Ok(uploaded);
     }
-    let Server { limits } = session.client.get(&[], &[]).await?;
-    for (given, uploaded) in given.into_iter().zip(&mut uploaded) {
-        let Some(given) = given else { continue };
-        let plan = tokio::task::spawn_blocking(move || content::plan(&given, &limits)).await??;
-        *uploaded = Some(plan.content);
-        upload::upload(&session.client, plan, &limits).await?;
+    let caches = cache.clone();
+    let found = spawn_blocking(move || {
+        given.map(|given| given.map(|given| (content::find(&given, caches.as_deref()), given)))
+    });
+    let (server, found) = tokio::join!(client.get(&[], &[]), found);
+    let Server { limits } = server?;
+    for (found, uploaded) in found?.into_iter().zip(&mut uploaded) {
+        let Some((found, given)) = found else { continue };
+        *uploaded = Some(upload::upload(client, (given, cache.clone()), found?, &limits).await?);
     }
     Ok(uploaded)
 }

@@ -1,74 +1,135 @@
 //! Lists what is in a directory: files and directories, nothing else. A link or a device is refused, because
 //! what it leads to is not what was meant to be published.
 
-use std::ffi::OsStr;
-use std::fs::Metadata;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::fs::{DirEntry, Metadata};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
 
 use crate::problem::Problem;
 
-/// Something found in a directory.
-#[derive(Debug)]
-pub(super) enum Walked {
-    /// A file.
-    File {
-        /// Its path in the tree.
-        path: TreePath,
-        /// Where its bytes are.
-        from: PathBuf,
-        /// Its length.
-        bytes: u64,
-        /// Whether its owner may execute it.
-        executable: bool,
-    },
-    /// A directory, which may be empty.
-    Directory(TreePath),
+/// A directory and everything below it.
+#[derive(Debug, Default)]
+pub(crate) struct Walked {
+    /// What is in the directory itself.
+    pub(super) root: Directory,
+    /// The files of all levels.
+    pub(super) files: Vec<Found>,
 }
 
-/// Lists a directory, all levels, in no order.
-pub(super) fn walk(root: &Path) -> Result<Vec<Walked>> {
-    let mut found = Vec::new();
-    let mut rest: Vec<(PathBuf, Option<TreePath>)> = vec![(root.to_owned(), None)];
-    while let Some((directory, above)) = rest.pop() {
-        let context = || format!("cannot read `{}`", directory.display());
-        for entry in std::fs::read_dir(&directory).with_context(context)? {
-            let entry = entry.with_context(context)?;
-            let from = entry.path();
-            let path = path_of(&entry.file_name(), above.as_ref(), &from)?;
-            let about = from.symlink_metadata().with_context(context)?;
-            if about.is_dir() {
-                rest.push((from, Some(path.clone())));
-                found.push(Walked::Directory(path));
-            } else if about.is_file() {
-                let (bytes, executable) = (about.len(), is_executable(&about));
-                found.push(Walked::File { path, from, bytes, executable });
-            } else {
-                return Err(special(&from, &about));
-            }
+/// One directory.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    /// Its path in the tree, empty for the root.
+    pub(super) path: String,
+    /// What is in it, in no order.
+    pub(super) entries: Vec<(EntryName, Entry)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// A file, by its place in [`Walked::files`].
+    File(usize),
+    /// A directory, which may be empty.
+    Directory(Directory),
+}
+
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Its path in the tree.
+    pub(super) path: String,
+    /// What the file system said of it, before it was read.
+    pub(super) stamp: Stamp,
+    /// Whether its owner may execute it.
+    pub(super) executable: bool,
+}
+
+/// What the file system says of a file. Whoever changes the file changes this, too: every write and every
+/// change of the other times moves the time of change, which nobody can set back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) bytes: u64,
+    /// Nanoseconds since 1970, as the next.
+    pub(super) modified: i128,
+    pub(super) changed: i128,
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(about: &Metadata) -> Self {
+        let moment =
+            |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.len(),
+            modified: moment(about.mtime(), about.mtime_nsec()),
+            changed: moment(about.ctime(), about.ctime_nsec()),
         }
     }
-    Ok(found)
 }
 
-/// Whether a file's owner may execute it.
-pub(super) fn is_executable(about: &Metadata) -> bool {
-    about.permissions().mode() & 0o100 != 0
+impl Walked {
+    /// One file, as if it were alone in a directory.
+    pub(super) fn file(name: EntryName, about: &Metadata) -> Self {
+        let files = vec![found(name.to_string(), about)];
+        let root = Directory { path: String::new(), entries: vec![(name, Entry::File(0))] };
+        Self { root, files }
+    }
+
+    /// Everything below a directory.
+    pub(super) fn directory(root: &Path) -> Result<Self> {
+        let mut walked = Self::default();
+        walked.root = walked.below(root, String::new())?;
+        Ok(walked)
+    }
+
+    fn below(&mut self, directory: &Path, path: String) -> Result<Directory> {
+        let context = || format!("cannot read `{}`", directory.display());
+        let mut entries = Vec::new();
+        let mut deeper = Vec::new();
+        for entry in std::fs::read_dir(directory).with_context(context)? {
+            let entry = entry.with_context(context)?;
+            let (name, path) = path_of(&entry, &path)?;
+            let kind = entry.file_type().with_context(context)?;
+            if kind.is_dir() {
+                deeper.push((name, entry.path(), path));
+                continue;
+            }
+            let about = entry.metadata().with_context(context)?;
+            if !about.is_file() {
+                return Err(special(&entry.path(), &about));
+            }
+            entries.push((name, Entry::File(self.files.len())));
+            self.files.push(found(path, &about));
+        }
+        // Only now, so that no more than one directory is open at a time.
+        for (name, directory, path) in deeper {
+            entries.push((name, Entry::Directory(self.below(&directory, path)?)));
+        }
+        Ok(Directory { path, entries })
+    }
 }
 
-fn path_of(name: &OsStr, above: Option<&TreePath>, from: &Path) -> Result<TreePath> {
-    let context = || format!("cannot publish `{}`", from.display());
+fn found(path: String, about: &Metadata) -> Found {
+    let executable = about.permissions().mode() & 0o100 != 0;
+    Found { path, stamp: about.into(), executable }
+}
+
+/// A name that may be published, and the path it ends.
+fn path_of(entry: &DirEntry, above: &str) -> Result<(EntryName, String)> {
+    let context = || format!("cannot publish `{}`", entry.path().display());
+    let name = entry.file_name();
     let name = name.to_str().context("its name is not UTF-8").with_context(context)?;
-    let name: EntryName = name.parse().with_context(context)?;
-    let path = match above {
-        Some(above) => above.join(name),
-        None => name.into(),
-    };
-    // Joining does not look at the length of the whole.
-    path.to_string().parse().with_context(context)
+    let path = if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") };
+    // The whole path, because its length counts as well.
+    let checked: TreePath = path.parse().with_context(context)?;
+    let name = checked.segments().last().cloned().with_context(context)?;
+    Ok((name, path))
 }
 
 fn special(path: &Path, about: &Metadata) -> anyhow::Error {
