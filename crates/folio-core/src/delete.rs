@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use folio_model::{
-    Edit, Kind, Members, Name, Place, Pointer, Qualifier, Unit, UnitKey, Version, VersionKey,
+    Edit, Kind, Members, Name, Place, Pointer, Qualifier, Unit, UnitKey, Version, VersionId,
+    VersionKey,
 };
 
 use crate::builder::Builder;
@@ -13,11 +14,15 @@ use crate::request::{Caller, Cascade, Which};
 use crate::view::{Done, Removed, UnitName, VersionName};
 use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve};
 
+use self::guard::Leaving;
+
+pub(crate) mod guard;
+
 /// Why nothing was deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Something uses it.
-    #[error("cannot delete {what}: {} in use by {}", if *.several { "they are" } else { "it is" }, names(.referrers))]
+    #[error("cannot delete {what}: {} in use by {}", if *.several { "they are" } else { "it is" }, guard::names(.referrers))]
     InUse {
         /// What was to be deleted.
         what: String,
@@ -38,18 +43,22 @@ pub enum Error {
         /// What is there.
         found: u64,
     },
+    /// An alias was named where a version is to go.
+    #[error("`{alias}` is an alias of function `{function}`, not a version")]
+    AliasNotVersion {
+        /// The function.
+        function: Name,
+        /// The alias.
+        alias: VersionId,
+        /// The versions it points at.
+        versions: Vec<VersionId>,
+    },
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
     /// No rule got to decide.
     #[error(transparent)]
     Folio(#[from] folio::Error),
-}
-
-fn names(referrers: &[Referrer]) -> String {
-    let names: Vec<_> =
-        referrers.iter().map(|referrer| format!("{} `{}`", referrer.kind, referrer.name)).collect();
-    names.join(", ")
 }
 
 impl From<StoreError> for Error {
@@ -63,6 +72,7 @@ impl Explain for Error {
         match self {
             Self::InUse { .. } => Code("in_use"),
             Self::Stale { .. } => Code("stale"),
+            Self::AliasNotVersion { .. } => Code("alias_not_version"),
             Self::Resolve(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -71,6 +81,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::InUse { .. } | Self::Stale { .. } => Class::Conflict,
+            Self::AliasNotVersion { .. } => Class::Invalid,
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
@@ -78,10 +89,15 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::InUse { referrers, .. } => referrers.first().map(way_out),
+            Self::InUse { referrers, .. } => referrers.first().map(guard::way_out),
             Self::Stale { kind, name, .. } => Some(format!(
                 "look at it with `folio {kind} get {name}`, then repeat with its revision"
             )),
+            Self::AliasNotVersion { function, versions, .. } => versions.first().map(|version| {
+                format!(
+                    "name the version: `folio fn version delete {function} --version {version}`"
+                )
+            }),
             Self::Resolve(error) => error.hint(),
             Self::Folio(error) => error.hint(),
         }
@@ -92,28 +108,6 @@ impl Explain for Error {
             Self::InUse { referrers, .. } => referrers.clone(),
             _ => Vec::new(),
         }
-    }
-}
-
-/// The command that takes one referrer out of the way.
-fn way_out(referrer: &Referrer) -> String {
-    let parts = referrer.name.split_once('@');
-    match (referrer.kind.as_str(), parts) {
-        ("alias", Some((function, alias))) => {
-            format!(
-                "move it with `folio fn alias update {function} --alias {alias} --version ...`, or delete it"
-            )
-        }
-        ("tag", _) => {
-            format!("remove it from the tag with `folio fn tag remove --tag {} ...`", referrer.name)
-        }
-        ("function draft", _) => {
-            format!(
-                "point the draft elsewhere with `folio fn update {} --pkg ...`, or publish it",
-                referrer.name
-            )
-        }
-        _ => format!("delete `{}` first", referrer.name),
     }
 }
 
@@ -138,7 +132,7 @@ impl Folio {
                 Which::All => format!("the versions of {}", unit.key),
             };
             let victims = victims(builder.state, &unit, versions)?;
-            let referrers = guard(builder.state, &victims, Cascade::No)?;
+            let referrers = version_referrers(builder.state, &unit, &victims)?;
             refuse_if_used(what.clone(), which == Which::All, referrers)?;
             let removed = remove(builder, victims)?;
             builder.say(format!("delete {}", what.replace('`', "")));
@@ -160,8 +154,7 @@ impl Folio {
             let mut unit = expected(builder.state, &key, expect)?;
             let versions = builder.state.versions(unit.uid, Page::ALL)?;
             let victims = victims(builder.state, &unit, versions)?;
-            let mut referrers = guard_unit(builder.state, &unit, &victims, cascade)?;
-            referrers.extend(draft_referrers(builder.state, &unit)?);
+            let referrers = unit_referrers(builder.state, &unit, &victims, cascade)?;
             refuse_if_used(unit.key.to_string(), false, referrers)?;
             let mut removed = Removed::default();
             drop_aliases(builder, &unit, &mut removed)?;
@@ -192,15 +185,15 @@ fn expected(state: &dyn State, key: &UnitKey, expect: Option<u64>) -> Result<Uni
 
 /// Finds a version to delete. An alias is refused: deleting through a name that moves is a trap.
 fn one(state: &dyn State, unit: &Unit, at: &Qualifier) -> Result<Version, Error> {
-    let version = resolve::version(state, unit, at)?;
-    match at {
-        Qualifier::Named(id) if *id != version.id => {
-            let (kind, name) = (unit.key.kind, unit.key.name.clone());
-            let near = Some(version.id.to_string());
-            Err(resolve::Error::NoVersion { kind, name, at: id.to_string(), near }.into())
-        }
-        _ => Ok(version),
+    if let Qualifier::Named(name) = at
+        && let Some(alias) = state.alias(unit.uid, name)?
+    {
+        let targets = crate::view::targets(state, unit.uid, alias.weights.shares())?;
+        let versions = targets.into_iter().filter_map(|target| target.id).collect();
+        let function = unit.key.name.clone();
+        return Err(Error::AliasNotVersion { function, alias: alias.name, versions });
     }
+    Ok(resolve::version(state, unit, at)?)
 }
 
 /// A version that is to go, with its unit.
@@ -234,77 +227,59 @@ fn victims(state: &dyn State, unit: &Unit, versions: Vec<Version>) -> Result<Vec
     Ok(users)
 }
 
-/// Everything outside the victims that uses one of them.
-fn guard(state: &dyn State, victims: &[Victim], cascade: Cascade) -> Result<Vec<Referrer>, Error> {
-    let mut referrers = Vec::new();
-    let mut seen = BTreeSet::new();
-    for victim in victims {
-        for pointer in state.pointers_to(victim.key())? {
-            if seen.insert(pointer.clone()) {
-                referrers.extend(referrer(state, &pointer, cascade)?);
-            }
-        }
-        for draft in state.draft_users(victim.key())? {
-            let name = state.unit_by_uid(draft)?.map(|unit| unit.key.name.to_string());
-            let name = name.unwrap_or_default();
-            referrers.push(Referrer { kind: "function draft".to_owned(), name });
-        }
-    }
+/// Everything that stays and uses one of these versions.
+fn version_referrers(
+    state: &dyn State,
+    unit: &Unit,
+    victims: &[Victim],
+) -> Result<Vec<Referrer>, Error> {
+    let leaving = Leaving { versions: keys(victims), ..Leaving::default() };
+    let mut referrers = guard::users(state, &leaving)?;
+    let draft = unit.draft.as_ref().map(|draft| draft.snapshot);
+    let own = victims.iter().filter(|victim| victim.unit.uid == unit.uid);
+    let shows = draft.is_some() || {
+        let page = Page { after: 0, limit: own.count() + 1 };
+        state.versions(unit.uid, page)?.len() == page.limit
+    };
+    let held = |snapshot| {
+        let goes = victims.iter().any(|victim| victim.version.snapshot == snapshot);
+        let kept = !goes
+            || draft == Some(snapshot)
+            || guard::survives(state, unit.uid, snapshot, &leaving)?;
+        Ok(shows && kept)
+    };
+    referrers.extend(guard::stranded_drafts(state, unit, &leaving, &held)?);
     Ok(referrers)
 }
 
-/// As [`guard`], but a unit's own aliases go with it.
-fn guard_unit(
+/// Everything that stays and uses a unit or one of these versions. Its own aliases go with it, and with a
+/// cascade its memberships in tags.
+fn unit_referrers(
     state: &dyn State,
     unit: &Unit,
     victims: &[Victim],
     cascade: Cascade,
 ) -> Result<Vec<Referrer>, Error> {
-    let own: BTreeSet<_> = state
-        .aliases(unit.uid)?
-        .iter()
-        .map(|alias| format!("{}@{}", unit.key.name, alias.name))
-        .collect();
-    let mut referrers = guard(state, victims, cascade)?;
-    referrers.retain(|referrer| referrer.kind != "alias" || !own.contains(&referrer.name));
-    Ok(referrers)
-}
-
-fn referrer(
-    state: &dyn State,
-    pointer: &Pointer,
-    cascade: Cascade,
-) -> Result<Option<Referrer>, Error> {
-    Ok(match pointer {
-        Pointer::Alias { unit, name } => {
-            let function = state.unit_by_uid(*unit)?.map(|unit| unit.key.name.to_string());
-            let name = format!("{}@{name}", function.unwrap_or_default());
-            Some(Referrer { kind: "alias".to_owned(), name })
-        }
-        Pointer::Tag { .. } if cascade == Cascade::Yes => None,
-        Pointer::Tag { name, .. } => {
-            Some(Referrer { kind: "tag".to_owned(), name: name.to_string() })
-        }
-    })
-}
-
-/// The function drafts that stand on a package's draft.
-fn draft_referrers(state: &dyn State, unit: &Unit) -> Result<Vec<Referrer>, Error> {
-    let Some(draft) = unit.draft.as_ref().filter(|_| unit.key.kind == Kind::Package) else {
-        return Ok(Vec::new());
+    let aliases = state.aliases(unit.uid)?.into_iter();
+    let aliases = aliases.map(|alias| Pointer::Alias { unit: unit.uid, name: alias.name });
+    let tags = match cascade {
+        Cascade::Yes => state.tags(&unit.key.app)?,
+        Cascade::No => Vec::new(),
     };
-    let mut referrers = Vec::new();
-    for function in state.units(&unit.key.app, Kind::Function)? {
-        let Some(theirs) = &function.draft else { continue };
-        let spec = crate::compose::function_spec(state, theirs.snapshot)?;
-        let stands_on_it =
-            spec.package.name == unit.key.name && spec.package.snapshot == draft.snapshot;
-        if theirs.uses.is_none() && stands_on_it {
-            let name = function.key.name.to_string();
-            referrers.push(Referrer { kind: "function draft".to_owned(), name });
-        }
-    }
+    let tags =
+        tags.into_iter().map(|tag| Pointer::Tag { app: unit.key.app.clone(), name: tag.name });
+    let leaving = Leaving {
+        versions: keys(victims),
+        pointers: aliases.chain(tags).collect(),
+        ..Leaving::default()
+    };
+    let mut referrers = guard::users(state, &leaving)?;
+    referrers.extend(guard::stranded_drafts(state, unit, &leaving, &|_| Ok(false))?);
     Ok(referrers)
+}
+
+fn keys(victims: &[Victim]) -> BTreeSet<VersionKey> {
+    victims.iter().map(Victim::key).collect()
 }
 
 fn refuse_if_used(what: String, several: bool, referrers: Vec<Referrer>) -> Result<(), Error> {
@@ -343,7 +318,7 @@ fn drop_memberships(builder: &mut Builder<'_>, victims: &[Victim]) -> Result<(),
     let Some(app) = victims.first().map(|victim| victim.unit.key.app.clone()) else {
         return Ok(());
     };
-    let gone: BTreeSet<_> = victims.iter().map(Victim::key).collect();
+    let gone = keys(victims);
     for tag in builder.state.tags(&app)? {
         let kept: Members = tag
             .members

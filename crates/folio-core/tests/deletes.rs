@@ -1,6 +1,6 @@
 //! Deleting, its guards and its cascades.
 
-use folio_core::request::{Cascade, Fields, Publish, Which};
+use folio_core::request::{Cascade, Fields, Onto, Publish, Which};
 use folio_core::{Explain, delete};
 use folio_model::UnitKey;
 
@@ -41,7 +41,37 @@ async fn a_version_an_alias_or_tag_names_stays_and_they_are_named() {
     let names: Vec<_> = error.referrers().into_iter().map(|referrer| referrer.name).collect();
     assert_eq!(names, ["hello@qa", "nightly"]);
     assert_eq!(*world.folio.head().borrow(), head);
-    assert_eq!(refused(delete(&world, &function("hello"), "qa").await).0, "version_not_found");
+}
+
+#[tokio::test]
+async fn an_alias_is_not_a_version_to_delete() {
+    let world = world().await;
+    world.version(&function("hello"), "one", "v1").await;
+    world.point("hello", "qa", "v1").await;
+    let error = delete(&world, &function("hello"), "qa").await.unwrap_err();
+    assert_eq!(error.code().0, "alias_not_version");
+    assert_eq!(error.to_string(), "`qa` is an alias of function `hello`, not a version");
+    assert!(error.hint().unwrap().ends_with("`folio fn version delete hello --version v1`"));
+}
+
+#[tokio::test]
+async fn a_package_stays_while_a_draft_stands_on_one_of_its_states() {
+    let world = world().await;
+    let (p, f) = (package("p"), function("f"));
+    let make = (Onto::Nothing, None);
+    world.folio.set_draft(&world.caller, &p, world.code("one").await, make).await.unwrap();
+    let fields = Fields { package: Some("p".parse().unwrap()), ..Fields::default() };
+    world.folio.set_draft(&world.caller, &f, fields, make).await.unwrap();
+    let changed = (Onto::Existing, None);
+    world.folio.set_draft(&world.caller, &p, world.code("two").await, changed).await.unwrap();
+    let refusal = world.folio.delete(&world.caller, &p, Cascade::No, None).await;
+    assert_eq!(refused(refusal).0, "in_use", "although its draft is another one now");
+    world.folio.set_draft(&world.caller, &p, world.code("one").await, changed).await.unwrap();
+    let publish = Publish { id: Some(id("v1")), ..request(Fields::default()) };
+    world.publish(&p, publish).await.unwrap();
+    assert_eq!(refused(delete(&world, &p, "v1").await).0, "in_use", "it was the draft");
+    world.folio.delete(&world.caller, &f, Cascade::No, None).await.unwrap();
+    assert_eq!(delete(&world, &p, "v1").await.unwrap(), ["p@v1"]);
 }
 
 /// Two functions on two versions of one package.

@@ -1,0 +1,145 @@
+//! What stands in the way of removing something. Deleting and undoing ask the same questions here, so that no
+//! way of removing a thing is laxer than another.
+
+use std::collections::BTreeSet;
+
+use folio_model::{Digest, Kind, Pointer, Unit, UnitUid, VersionKey};
+
+use crate::Referrer;
+use crate::ports::{Page, State, StoreError};
+
+/// What one change removes: none of it stands in the way of the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving {
+    /// Versions that go.
+    pub(crate) versions: BTreeSet<VersionKey>,
+    /// Pointers that go or move away.
+    pub(crate) pointers: BTreeSet<Pointer>,
+    /// Units whose draft goes or is replaced.
+    pub(crate) drafts: BTreeSet<UnitUid>,
+}
+
+/// Everything that stays and uses a version that goes, by kind and name.
+pub(crate) fn users(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, StoreError> {
+    let mut referrers = Vec::new();
+    for &key in &leaving.versions {
+        for pointer in state.pointers_to(key)? {
+            if !leaving.pointers.contains(&pointer) {
+                referrers.push(pointing(state, &pointer)?);
+            }
+        }
+        for user in state.users(key)? {
+            if !leaving.versions.contains(&user) {
+                let name = format!("{}@{}", name(state, user.unit)?, user.number);
+                referrers.push(Referrer { kind: "function version".to_owned(), name });
+            }
+        }
+        for unit in state.draft_users(key)? {
+            if !leaving.drafts.contains(&unit) {
+                referrers.push(draft(name(state, unit)?));
+            }
+        }
+    }
+    Ok(in_order(referrers))
+}
+
+/// The function drafts that stay, stand on a state of this package that has no version, and lose it. `held`
+/// says whether the package still has a state afterwards.
+pub(crate) fn stranded_drafts(
+    state: &dyn State,
+    package: &Unit,
+    leaving: &Leaving,
+    held: &dyn Fn(Digest) -> Result<bool, StoreError>,
+) -> Result<Vec<Referrer>, StoreError> {
+    let mut referrers = Vec::new();
+    if package.key.kind != Kind::Package {
+        return Ok(referrers);
+    }
+    for function in state.units(&package.key.app, Kind::Function)? {
+        let Some(theirs) = function.draft.filter(|draft| draft.uses.is_none()) else { continue };
+        if leaving.drafts.contains(&function.uid) {
+            continue;
+        }
+        let pin = crate::compose::function_spec(state, theirs.snapshot)?.package;
+        if pin.name == package.key.name && !held(pin.snapshot)? {
+            referrers.push(draft(function.key.name.to_string()));
+        }
+    }
+    Ok(in_order(referrers))
+}
+
+/// Whether a unit holds a snapshot now, as its draft or as a version.
+pub(crate) fn holds(state: &dyn State, unit: &Unit, snapshot: Digest) -> Result<bool, StoreError> {
+    let draft = unit.draft.as_ref().is_some_and(|draft| draft.snapshot == snapshot);
+    Ok(draft || survives(state, unit.uid, snapshot, &Leaving::default())?)
+}
+
+/// Whether a version of a unit that stays holds a snapshot.
+pub(crate) fn survives(
+    state: &dyn State,
+    unit: UnitUid,
+    snapshot: Digest,
+    leaving: &Leaving,
+) -> Result<bool, StoreError> {
+    let stays = |number| !leaving.versions.contains(&VersionKey { unit, number });
+    let versions = state.versions(unit, Page::ALL)?;
+    Ok(versions.iter().any(|version| version.snapshot == snapshot && stays(version.number)))
+}
+
+/// Referrers as a sentence names them.
+pub(crate) fn names(referrers: &[Referrer]) -> String {
+    let names: Vec<_> =
+        referrers.iter().map(|referrer| format!("{} `{}`", referrer.kind, referrer.name)).collect();
+    names.join(", ")
+}
+
+/// The command that takes one referrer out of the way.
+pub(crate) fn way_out(referrer: &Referrer) -> String {
+    let parts = referrer.name.split_once('@');
+    match (referrer.kind.as_str(), parts) {
+        ("alias", Some((function, alias))) => {
+            format!(
+                "move it with `folio fn alias update {function} --alias {alias} --version ...`, or delete it"
+            )
+        }
+        ("tag", _) => {
+            format!("remove it from the tag with `folio fn tag remove --tag {} ...`", referrer.name)
+        }
+        ("function draft", _) => {
+            format!(
+                "point the draft elsewhere with `folio fn update {} --pkg ...`, or publish it",
+                referrer.name
+            )
+        }
+        ("function version", Some((function, at))) => {
+            format!("delete it with `folio fn version delete {function} --version {at}`")
+        }
+        _ => format!("delete `{}` first", referrer.name),
+    }
+}
+
+fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError> {
+    Ok(match pointer {
+        Pointer::Alias { unit, name: alias } => {
+            let name = format!("{}@{alias}", name(state, *unit)?);
+            Referrer { kind: "alias".to_owned(), name }
+        }
+        Pointer::Tag { name, .. } => Referrer { kind: "tag".to_owned(), name: name.to_string() },
+    })
+}
+
+fn draft(name: String) -> Referrer {
+    Referrer { kind: "function draft".to_owned(), name }
+}
+
+fn name(state: &dyn State, unit: UnitUid) -> Result<String, StoreError> {
+    let unit = state.unit_by_uid(unit)?;
+    let unit = unit.ok_or_else(|| StoreError::corrupt("what uses a version"))?;
+    Ok(unit.key.name.to_string())
+}
+
+fn in_order(mut referrers: Vec<Referrer>) -> Vec<Referrer> {
+    referrers.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    referrers.dedup();
+    referrers
+}
