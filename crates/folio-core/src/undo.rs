@@ -1,15 +1,20 @@
 //! Takes an entry back, by an entry of its own. Undoing a publish is a guarded delete, undoing a delete
 //! restores the same numbers, undoing a move moves back. Nothing is ever erased.
 
-use folio_model::{AppName, Edit, Entry, Place, Pointer, UnitUid, Version, VersionKey};
+use folio_model::{AppName, Edit, Entry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::builder::Builder;
+use crate::delete::guard;
 use crate::ports::{State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, Referrer, folio};
+
+use self::reversal::Reversal;
+
+mod check;
+mod reversal;
 
 /// Why an entry was not taken back.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +42,10 @@ pub enum Error {
     #[error("entry {0} cannot be undone: it made an app or a token")]
     Permanent(u64),
     /// Something stands on what the entry made.
-    #[error("entry {seq} cannot be undone: {what} is in use")]
+    #[error("entry {seq} cannot be undone: what it made is in use by {}", guard::names(.referrers))]
     InUse {
         /// The entry.
         seq: u64,
-        /// What is in use.
-        what: String,
         /// By whom.
         referrers: Vec<Referrer>,
     },
@@ -94,7 +97,7 @@ impl Explain for Error {
             Self::NoEntry { .. } | Self::Nothing(_) => "`folio log` shows what was done".to_owned(),
             Self::AlreadyUndone { by, .. } => format!("do it again with `folio undo {by}`"),
             Self::Permanent(_) => return None,
-            Self::InUse { .. } => "take those out of the way first".to_owned(),
+            Self::InUse { referrers, .. } => return referrers.first().map(guard::way_out),
             Self::Changed { .. } => {
                 "undo the newer entries first; `folio log` shows them".to_owned()
             }
@@ -139,15 +142,14 @@ impl Folio {
                 None => newest(builder.state, &app)?,
             };
             builder.undoes(entry.seq);
-            builder.say(format!("undo {}: {}", entry.seq, entry.message));
-            let edits = inverse(&entry)?;
-            for edit in &edits {
-                if still_needed(builder.state, edit, &edits)? {
-                    check(builder, edit, &edits, entry.seq)?;
-                    builder.push(edit.clone())?;
-                }
+            builder.say(format!("{}{}", words(entry.seq), entry.message));
+            let undone = Undone { undone: entry.seq, message: entry.message.clone() };
+            let reversal = Reversal::of(builder.state, entry)?;
+            check::check(builder.state, &reversal)?;
+            for edit in reversal.edits {
+                builder.push(edit)?;
             }
-            Ok(Undone { undone: entry.seq, message: entry.message })
+            Ok(undone)
         })
         .await
     }
@@ -170,7 +172,7 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
         let Some(last) = entries.last() else { return Err(Error::Nothing(app.clone())) };
         below = last.seq;
         for entry in entries {
-            if entry.undoes.is_some() || state.undone_by(entry.seq)?.is_some() {
+            if is_undo(&entry) || state.undone_by(entry.seq)?.is_some() {
                 continue;
             }
             let permanent =
@@ -183,145 +185,13 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
     }
 }
 
-fn inverse(entry: &Entry) -> Result<Vec<Edit>, Error> {
-    let edits = entry.edits.iter().rev().cloned().map(Edit::inverse);
-    edits.collect::<Option<_>>().ok_or(Error::Permanent(entry.seq))
+/// The words with which the log tells an undo.
+fn words(seq: u64) -> String {
+    format!("undo {seq}: ")
 }
 
-/// A unit made by the undone entry goes only if nothing else came to live in it.
-fn still_needed(state: &dyn State, edit: &Edit, edits: &[Edit]) -> Result<bool, Error> {
-    let Edit::DeleteUnit { uid, .. } = edit else { return Ok(true) };
-    let leaving: Vec<_> = edits.iter().filter_map(|edit| deleted(edit, *uid)).collect();
-    let others = state
-        .versions(*uid, crate::ports::Page { after: 0, limit: leaving.len() + 1 })?
-        .into_iter()
-        .any(|version| !leaving.contains(&version.number));
-    let drops_draft = edits
-        .iter()
-        .any(|edit| matches!(edit, Edit::SetDraft { uid: of, to: None, .. } if of == uid));
-    let draft = state.unit_by_uid(*uid)?.is_some_and(|unit| unit.draft.is_some()) && !drops_draft;
-    Ok(!others && !draft && state.aliases(*uid)?.is_empty())
-}
-
-fn deleted(edit: &Edit, unit: UnitUid) -> Option<folio_model::Number> {
-    match edit {
-        Edit::DeleteVersion { uid, version } if *uid == unit => Some(version.number),
-        _ => None,
-    }
-}
-
-/// Checks that taking a step back breaks nothing that came after it.
-fn check(builder: &Builder<'_>, edit: &Edit, edits: &[Edit], seq: u64) -> Result<(), Error> {
-    let state = builder.state;
-    let changed = |what: String| Err(Error::Changed { seq, what });
-    match edit {
-        Edit::DeleteVersion { uid, version } => check_delete(state, (*uid, version), edits, seq),
-        Edit::RestoreVersion { uid, version } => check_restore(state, (*uid, version), edits, seq),
-        Edit::SetDraft { uid, from, .. } => match state.unit_by_uid(*uid)? {
-            Some(unit) if unit.draft != *from => changed(format!("the draft of {}", unit.key)),
-            _ => Ok(()),
-        },
-        Edit::Describe { uid, number, from, .. } => {
-            let version = state.version(VersionKey { unit: *uid, number: *number })?;
-            match version {
-                Some(version) if version.description == *from => Ok(()),
-                _ => changed(format!("the description of version {number}")),
-            }
-        }
-        Edit::Move { pointer, from, to } => {
-            let current = match pointer {
-                Pointer::Alias { unit, name } => {
-                    state.alias(*unit, name)?.map(|alias| Place::Versions(alias.weights))
-                }
-                Pointer::Tag { app, name } => {
-                    state.tag(app, name)?.map(|tag| Place::Members(tag.members))
-                }
-            };
-            let gone = match to {
-                Some(place) => missing(state, place.versions(pointer), edits)?,
-                None => false,
-            };
-            if current != *from || gone { changed(pointer.to_string()) } else { Ok(()) }
-        }
-        Edit::RestoreUnit { key, .. } => match state.unit(key)? {
-            Some(_) => changed(format!("the name of {key}")),
-            None => Ok(()),
-        },
-        Edit::DeleteUnit { .. } | Edit::CreateUnit { .. } | Edit::Publish { .. } => Ok(()),
-        Edit::CreateApp { .. } | Edit::AddToken { .. } => Ok(()),
-    }
-}
-
-fn check_delete(
-    state: &dyn State,
-    (uid, version): (UnitUid, &Version),
-    edits: &[Edit],
-    seq: u64,
-) -> Result<(), Error> {
-    let key = VersionKey { unit: uid, number: version.number };
-    let what = format!("version {}", version.id);
-    if state.version(key)?.is_none() {
-        return Err(Error::Changed { seq, what });
-    }
-    let moved = |pointer: &Pointer| {
-        edits
-            .iter()
-            .any(|edit| matches!(edit, Edit::Move { pointer: moved, .. } if moved == pointer))
-    };
-    let mut referrers = Vec::new();
-    for pointer in state.pointers_to(key)?.into_iter().filter(|pointer| !moved(pointer)) {
-        let kind = match pointer {
-            Pointer::Alias { .. } => "alias",
-            Pointer::Tag { .. } => "tag",
-        };
-        referrers.push(Referrer { kind: kind.to_owned(), name: pointer.name().to_string() });
-    }
-    for user in state.users(key)? {
-        let leaving = edits.iter().any(|edit| deleted(edit, user.unit) == Some(user.number));
-        if !leaving {
-            let name = state.unit_by_uid(user.unit)?.map(|unit| unit.key.name.to_string());
-            let name = format!("{}@{}", name.unwrap_or_default(), user.number);
-            referrers.push(Referrer { kind: "function version".to_owned(), name });
-        }
-    }
-    for draft in state.draft_users(key)? {
-        let name = state.unit_by_uid(draft)?.map(|unit| unit.key.name.to_string());
-        let name = name.unwrap_or_default();
-        referrers.push(Referrer { kind: "function draft".to_owned(), name });
-    }
-    if referrers.is_empty() { Ok(()) } else { Err(Error::InUse { seq, what, referrers }) }
-}
-
-fn check_restore(
-    state: &dyn State,
-    (uid, version): (UnitUid, &Version),
-    edits: &[Edit],
-    seq: u64,
-) -> Result<(), Error> {
-    let key = VersionKey { unit: uid, number: version.number };
-    let gone = missing(state, version.uses.into_iter(), edits)?;
-    let unit_returns =
-        edits.iter().any(|edit| matches!(edit, Edit::RestoreUnit { uid: of, .. } if *of == uid));
-    let unit = unit_returns || state.unit_by_uid(uid)?.is_some();
-    // The name may have become an alias since.
-    let alias = state.alias(uid, &version.id)?.is_some();
-    if gone || alias || !unit || state.version(key)?.is_some() {
-        return Err(Error::Changed { seq, what: format!("version {}", version.id) });
-    }
-    Ok(())
-}
-
-/// Whether any of these versions neither survives nor is restored by the same undo.
-fn missing(
-    state: &dyn State,
-    mut keys: impl Iterator<Item = VersionKey>,
-    edits: &[Edit],
-) -> Result<bool, Error> {
-    let restored = |key: VersionKey| {
-        edits.iter().any(|edit| {
-            matches!(edit, Edit::RestoreVersion { uid, version }
-                if *uid == key.unit && version.number == key.number)
-        })
-    };
-    keys.try_fold(false, |gone, key| Ok(gone || (!restored(key) && state.version(key)?.is_none())))
+/// Whether an entry was made by an undo. A rollback of an alias takes a move back too, but is a command of its
+/// own: only what the log calls an undo is one.
+fn is_undo(entry: &Entry) -> bool {
+    entry.undoes.is_some_and(|seq| entry.message.starts_with(&words(seq)))
 }

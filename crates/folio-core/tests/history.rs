@@ -2,13 +2,46 @@
 
 use folio_core::history::Moment;
 use folio_core::ports::Clock as _;
-use folio_core::request::{Cascade, Which};
-use folio_model::Kind;
+use folio_core::request::{Cascade, Expect, Fields, Onto, Which};
+use folio_model::{Kind, UnitKey};
 
-use crate::world::{World, app, function, id, package, refused, world};
+use crate::world::{World, app, function, id, package, refused, request, world};
 
 async fn undo(world: &World) -> Result<String, folio_core::undo::Error> {
     Ok(world.folio.undo(&world.caller, &app(), None).await?.result.message)
+}
+
+async fn undo_entry(world: &World, seq: u64) -> Result<String, folio_core::undo::Error> {
+    Ok(world.folio.undo(&world.caller, &app(), Some(seq)).await?.result.message)
+}
+
+fn head(world: &World) -> u64 {
+    *world.folio.head().borrow()
+}
+
+/// Makes or changes a draft, and returns the entry.
+async fn draft(world: &World, key: &UnitKey, fields: Fields) -> u64 {
+    let onto = match world.folio.show(key).await {
+        Ok(_) => Onto::Existing,
+        Err(_) => Onto::Nothing,
+    };
+    world.folio.set_draft(&world.caller, key, fields, (onto, None)).await.unwrap();
+    head(world)
+}
+
+fn using(package: &str) -> Fields {
+    Fields { package: Some(package.parse().unwrap()), ..Fields::default() }
+}
+
+async fn delete(world: &World, key: &UnitKey) -> u64 {
+    world.folio.delete(&world.caller, key, Cascade::No, None).await.unwrap();
+    head(world)
+}
+
+async fn delete_version(world: &World, key: &UnitKey, at: &str) -> u64 {
+    let which = Which::One(at.parse().unwrap());
+    world.folio.delete_versions(&world.caller, key, which, None).await.unwrap();
+    head(world)
 }
 
 #[tokio::test]
@@ -60,11 +93,14 @@ async fn undoing_a_delete_restores_numbers_aliases_and_the_draft() {
     world.version(&function("hello"), "one", "v1").await;
     world.version(&function("hello"), "two", "v2").await;
     world.point("hello", "qa", "v1").await;
+    let fields = Fields { entrypoint: Some("other".to_owned()), ..Fields::default() };
+    draft(&world, &function("hello"), fields).await;
     let before = world.folio.show(&function("hello")).await.unwrap();
-    world.folio.delete(&world.caller, &function("hello"), Cascade::No, None).await.unwrap();
+    delete(&world, &function("hello")).await;
     undo(&world).await.unwrap();
     let after = world.folio.show(&function("hello")).await.unwrap();
-    assert_eq!((before.uid, before.latest), (after.uid, after.latest));
+    assert!(before.draft.is_some());
+    assert_eq!((before.uid, before.latest, before.draft), (after.uid, after.latest, after.draft));
     assert_eq!(before.aliases[0].targets, after.aliases[0].targets);
     assert_eq!(world.ids(&function("hello")).await, ["v1", "v2"]);
 }
@@ -106,6 +142,152 @@ async fn an_undo_whose_bytes_are_gone_is_refused() {
     assert!(world.folio.sweep().await.unwrap().removed_nodes > 0);
     assert_eq!(refused(undo(&world).await).0, "missing_blob");
     assert_eq!(world.ids(&package("p")).await, ["v1"]);
+}
+
+#[tokio::test]
+async fn undo_after_a_rollback_takes_the_rollback_back() {
+    let world = world().await;
+    world.version(&function("hello"), "one", "v1").await;
+    world.version(&function("hello"), "two", "v2").await;
+    world.point("hello", "prod", "v1").await;
+    world.point("hello", "prod", "v2").await;
+    let prod = (&function("hello"), &id("prod"));
+    world.folio.roll_back(&world.caller, prod, None, Expect::Present).await.unwrap();
+    assert_eq!(undo(&world).await.unwrap(), "roll alias prod of hello back");
+    assert_eq!(undo(&world).await.unwrap(), "move alias prod of hello");
+    assert_eq!(undo(&world).await.unwrap(), "create alias prod of hello");
+}
+
+#[tokio::test]
+async fn a_deleted_alias_stays_away_from_a_version_that_took_its_name() {
+    let world = world().await;
+    world.version(&function("hello"), "one", "v1").await;
+    world.point("hello", "qa", "v1").await;
+    let prod = (&function("hello"), &id("qa"));
+    world.folio.delete_alias(&world.caller, prod, Expect::Present).await.unwrap();
+    let gone = head(&world);
+    world.version(&function("hello"), "two", "qa").await;
+    let (code, message) = refused(undo_entry(&world, gone).await);
+    assert_eq!(code, "undo_conflict");
+    assert!(message.contains("alias `qa`"), "{message}");
+    delete_version(&world, &function("hello"), "qa").await;
+    assert_eq!(refused(undo_entry(&world, gone).await).0, "undo_conflict", "ids are never reused");
+}
+
+#[tokio::test]
+async fn what_returns_shares_no_name_with_a_version() {
+    let world = world().await;
+    world.version(&package("p-one"), "one", "v1").await;
+    let gone = delete(&world, &package("p-one")).await;
+    world.version(&package("p"), "two", "one").await;
+    assert_eq!(refused(undo_entry(&world, gone).await).0, "undo_conflict");
+    let gone = delete_version(&world, &package("p"), "one").await;
+    world.version(&package("p-one"), "three", "v1").await;
+    assert_eq!(refused(undo_entry(&world, gone).await).0, "undo_conflict");
+    let hidden = delete_version(&world, &package("p-one"), "v1").await;
+    undo_entry(&world, gone).await.unwrap();
+    assert_eq!(refused(undo_entry(&world, hidden).await).0, "undo_conflict", "it would show again");
+}
+
+#[tokio::test]
+async fn a_delete_can_be_done_again() {
+    let world = world().await;
+    world.version(&function("hello"), "one", "v1").await;
+    world.point("hello", "qa", "v1").await;
+    delete(&world, &function("hello")).await;
+    undo(&world).await.unwrap();
+    undo_entry(&world, head(&world)).await.unwrap();
+    assert_eq!(refused(world.folio.show(&function("hello")).await).0, "unit_not_found");
+    let next = world.version(&function("hello"), "another", "v2").await;
+    assert_eq!(next.number.get(), 1, "a new unit under a free name");
+}
+
+#[tokio::test]
+async fn a_publish_over_an_empty_package_can_be_undone() {
+    let world = world().await;
+    world.version(&package("hello-pkg"), "by hand", "v1").await;
+    delete_version(&world, &package("hello-pkg"), "v1").await;
+    world.version(&function("hello"), "one", "v2").await;
+    assert_eq!(undo(&world).await.unwrap(), "publish function hello as v2");
+    undo_entry(&world, head(&world)).await.unwrap();
+    assert_eq!(world.ids(&package("hello-pkg")).await, ["v2"]);
+}
+
+#[tokio::test]
+async fn a_version_described_since_goes_and_returns_with_its_words() {
+    let world = world().await;
+    world.version(&package("p"), "one", "v1").await;
+    let at = "v1".parse().unwrap();
+    world.version(&package("p"), "two", "v2").await;
+    let published = head(&world);
+    let at_two = "v2".parse().unwrap();
+    for (at, words) in [(&at, "first"), (&at_two, "second")] {
+        world.folio.describe(&world.caller, &package("p"), at, words.to_owned()).await.unwrap();
+    }
+    undo_entry(&world, published).await.unwrap();
+    assert_eq!(world.ids(&package("p")).await, ["v1"]);
+    undo_entry(&world, head(&world)).await.unwrap();
+    let words = |version: folio_core::view::VersionView| version.description;
+    let latest = || async { world.folio.show(&package("p")).await.unwrap().latest.map(words) };
+    assert_eq!(latest().await.as_deref(), Some("second"));
+    let gone = delete_version(&world, &package("p"), "v2").await;
+    undo_entry(&world, gone).await.unwrap();
+    let back = head(&world);
+    world.folio.describe(&world.caller, &package("p"), &at_two, "third".to_owned()).await.unwrap();
+    undo_entry(&world, back).await.unwrap();
+    undo_entry(&world, gone).await.unwrap();
+    assert_eq!(latest().await.as_deref(), Some("third"));
+}
+
+#[tokio::test]
+async fn a_draft_does_not_return_to_a_unit_or_package_that_is_gone() {
+    let world = world().await;
+    let first = world.code("one").await;
+    let made = draft(&world, &package("p"), first).await;
+    delete(&world, &package("p")).await;
+    assert_eq!(refused(undo_entry(&world, made).await).0, "undo_conflict", "the unit is gone");
+
+    world.version(&package("q"), "one", "v1").await;
+    world.version(&package("q"), "two", "v2").await;
+    draft(&world, &function("f"), using("q")).await;
+    world.version(&package("r"), "three", "v1").await;
+    let changed = draft(&world, &function("f"), using("r")).await;
+    delete_version(&world, &package("q"), "v2").await;
+    assert_eq!(refused(undo_entry(&world, changed).await).0, "undo_conflict", "a version is gone");
+
+    draft(&world, &package("s"), world.code("four").await).await;
+    draft(&world, &function("g"), using("s")).await;
+    let gone = delete(&world, &function("g")).await;
+    delete(&world, &package("s")).await;
+    assert_eq!(refused(undo_entry(&world, gone).await).0, "undo_conflict", "a draft is gone");
+}
+
+#[tokio::test]
+async fn a_package_a_draft_stands_on_is_not_undone() {
+    let world = world().await;
+    let made = draft(&world, &package("p"), world.code("one").await).await;
+    draft(&world, &function("f"), using("p")).await;
+    let error = undo_entry(&world, made).await.unwrap_err();
+    let names: Vec<_> = folio_core::Explain::referrers(&error);
+    assert_eq!((names[0].kind.as_str(), names[0].name.as_str()), ("function draft", "f"));
+    world.publish(&package("p"), request(Fields::default())).await.unwrap();
+    assert_eq!(refused(undo_entry(&world, made).await).0, "undo_conflict");
+    undo(&world).await.unwrap();
+    undo(&world).await.unwrap();
+    undo(&world).await.unwrap();
+    assert_eq!(refused(world.folio.show(&package("p")).await).0, "unit_not_found");
+}
+
+#[tokio::test]
+async fn an_undo_names_aliases_as_references_and_says_how_to_go_on() {
+    use folio_core::Explain as _;
+    let world = world().await;
+    world.version(&function("hello"), "one", "v1").await;
+    let published = head(&world);
+    world.point("hello", "qa", "v1").await;
+    let error = undo_entry(&world, published).await.unwrap_err();
+    assert_eq!(error.referrers()[0].name, "hello@qa");
+    assert!(error.hint().unwrap().contains("folio fn alias update hello --alias qa"));
 }
 
 #[tokio::test]

@@ -1,0 +1,209 @@
+//! What an entry's steps come to when taken back: the steps themselves, in the opposite order, and what they
+//! remove and bring back, so that no check has to search all steps for each of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folio_model::{
+    Digest, Draft, Edit, Entry, Number, Pointer, UnitKey, UnitUid, Version, VersionKey,
+};
+
+use super::Error;
+use crate::delete::guard::Leaving;
+use crate::ports::{Page, State, StoreError};
+
+/// The steps that take an entry back.
+#[derive(Debug, Default)]
+pub(super) struct Reversal {
+    /// The entry they take back.
+    pub(super) seq: u64,
+    /// The steps, in order.
+    pub(super) edits: Vec<Edit>,
+    /// What they remove or move away.
+    pub(super) leaving: Leaving,
+    /// The versions they bring back, with their snapshots.
+    restored: BTreeMap<VersionKey, Digest>,
+    /// What they make of drafts.
+    drafts: BTreeMap<UnitUid, Option<Draft>>,
+    /// The units they bring back.
+    returning: BTreeMap<UnitUid, UnitKey>,
+    /// The units they remove.
+    units_leaving: BTreeSet<UnitUid>,
+    /// The pointers they remove.
+    pointers_gone: BTreeSet<Pointer>,
+}
+
+impl Reversal {
+    /// Turns an entry's steps around, on top of a state.
+    pub(super) fn of(state: &dyn State, entry: Entry) -> Result<Self, Error> {
+        let seq = entry.seq;
+        let mut reversal = Self { seq, ..Self::default() };
+        let mut edits = Vec::new();
+        for edit in entry.edits.into_iter().rev() {
+            let inverse = edit.inverse().ok_or(Error::Permanent(seq))?;
+            let edit = as_it_stands(state, inverse)?;
+            reversal.note(&edit);
+            edits.push(edit);
+        }
+        for edit in edits {
+            match &edit {
+                Edit::DeleteUnit { uid, .. } if !reversal.empties(state, *uid)? => continue,
+                Edit::DeleteUnit { uid, .. } => {
+                    reversal.units_leaving.insert(*uid);
+                }
+                _ => {}
+            }
+            reversal.edits.push(edit);
+        }
+        Ok(reversal)
+    }
+
+    fn note(&mut self, edit: &Edit) {
+        match edit {
+            Edit::DeleteVersion { uid, version } => {
+                self.leaving.versions.insert(key(*uid, version));
+            }
+            Edit::RestoreVersion { uid, version } => {
+                self.restored.insert(key(*uid, version), version.snapshot);
+            }
+            Edit::SetDraft { uid, to, .. } => {
+                self.leaving.drafts.insert(*uid);
+                self.drafts.insert(*uid, to.clone());
+            }
+            Edit::RestoreUnit { uid, key } => {
+                self.returning.insert(*uid, key.clone());
+            }
+            Edit::Move { pointer, to, .. } => {
+                self.leaving.pointers.insert(pointer.clone());
+                if to.is_none() {
+                    self.pointers_gone.insert(pointer.clone());
+                }
+            }
+            Edit::DeleteUnit { .. } | Edit::Describe { .. } => {}
+            Edit::CreateUnit { .. } | Edit::Publish { .. } => {}
+            Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
+        }
+    }
+
+    /// Whether nothing is left in a unit. One that the entry made goes only then: something else may have come
+    /// to live in it.
+    fn empties(&self, state: &dyn State, uid: UnitUid) -> Result<bool, StoreError> {
+        let Some(unit) = state.unit_by_uid(uid)? else { return Ok(false) };
+        let keeps_draft = unit.draft.is_some() && self.drafts.get(&uid) != Some(&None);
+        let alias_goes = |name| self.pointers_gone.contains(&Pointer::Alias { unit: uid, name });
+        let keeps_alias = !state.aliases(uid)?.into_iter().all(|alias| alias_goes(alias.name));
+        Ok(!keeps_draft && !keeps_alias && !self.keeps_version(state, uid)?)
+    }
+
+    /// Whether a version is there afterwards.
+    pub(super) fn survives(&self, state: &dyn State, key: VersionKey) -> Result<bool, StoreError> {
+        let stays = !self.leaving.versions.contains(&key);
+        Ok(stays && (self.restored.contains_key(&key) || state.version(key)?.is_some()))
+    }
+
+    /// Whether a unit has anything to see afterwards: a draft or a version.
+    pub(super) fn shows(&self, state: &dyn State, unit: UnitUid) -> Result<bool, StoreError> {
+        let draft = match self.drafts.get(&unit) {
+            Some(draft) => draft.is_some(),
+            None => state.unit_by_uid(unit)?.is_some_and(|unit| unit.draft.is_some()),
+        };
+        Ok(draft || self.restores(unit).next().is_some() || self.keeps_version(state, unit)?)
+    }
+
+    fn restores(&self, unit: UnitUid) -> impl Iterator<Item = Digest> {
+        let first = VersionKey { unit, number: Number::FIRST };
+        let restored = self.restored.range(first..).take_while(move |(key, _)| key.unit == unit);
+        restored.map(|(_, snapshot)| *snapshot)
+    }
+
+    fn keeps_version(&self, state: &dyn State, unit: UnitUid) -> Result<bool, StoreError> {
+        let first = VersionKey { unit, number: Number::FIRST };
+        let leaving = self.leaving.versions.range(first..).take_while(|key| key.unit == unit);
+        let versions = state.versions(unit, Page { after: 0, limit: leaving.count() + 1 })?;
+        let stays = |version: &Version| !self.leaving.versions.contains(&key(unit, version));
+        Ok(versions.iter().any(stays))
+    }
+
+    /// Whether a unit holds a snapshot afterwards, as its draft or as a version.
+    pub(super) fn holds(
+        &self,
+        state: &dyn State,
+        unit: UnitUid,
+        snapshot: Digest,
+    ) -> Result<bool, StoreError> {
+        let draft = match self.drafts.get(&unit) {
+            Some(draft) => draft.clone(),
+            None => state.unit_by_uid(unit)?.and_then(|unit| unit.draft),
+        };
+        Ok(draft.is_some_and(|draft| draft.snapshot == snapshot)
+            || self.restores(unit).any(|restored| restored == snapshot)
+            || crate::delete::guard::survives(state, unit, snapshot, &self.leaving)?)
+    }
+
+    /// The unit of a name afterwards.
+    pub(super) fn unit(
+        &self,
+        state: &dyn State,
+        key: &UnitKey,
+    ) -> Result<Option<UnitUid>, StoreError> {
+        let returning = self.returning.iter().find(|(_, returning)| *returning == key);
+        match returning {
+            Some((uid, _)) => Ok(Some(*uid)),
+            None => self.occupant(state, key),
+        }
+    }
+
+    /// The unit that has a name now and keeps it.
+    pub(super) fn occupant(
+        &self,
+        state: &dyn State,
+        key: &UnitKey,
+    ) -> Result<Option<UnitUid>, StoreError> {
+        let unit = state.unit(key)?.map(|unit| unit.uid);
+        Ok(unit.filter(|uid| !self.units_leaving.contains(uid)))
+    }
+
+    /// The name of a unit that exists or returns.
+    pub(super) fn name(
+        &self,
+        state: &dyn State,
+        uid: UnitUid,
+    ) -> Result<Option<UnitKey>, StoreError> {
+        match self.returning.get(&uid) {
+            Some(key) => Ok(Some(key.clone())),
+            None => Ok(state.unit_by_uid(uid)?.map(|unit| unit.key)),
+        }
+    }
+
+    /// The packages, or functions, that lose their draft, a version, or their name.
+    pub(super) fn losing(&self) -> BTreeSet<UnitUid> {
+        let versions = self.leaving.versions.iter().map(|key| key.unit);
+        let drafts = self.drafts.iter().filter(|(_, to)| to.is_none()).map(|(uid, _)| *uid);
+        versions.chain(drafts).chain(self.units_leaving.iter().copied()).collect()
+    }
+
+    /// The units that get a version or draft back.
+    pub(super) fn gaining(&self) -> BTreeSet<UnitUid> {
+        let versions = self.restored.keys().map(|key| key.unit);
+        let drafts = self.drafts.iter().filter(|(_, to)| to.is_some()).map(|(uid, _)| *uid);
+        versions.chain(drafts).collect()
+    }
+}
+
+/// A version goes and returns with the description it has now, not the one it had when the entry was written.
+fn as_it_stands(state: &dyn State, edit: Edit) -> Result<Edit, StoreError> {
+    Ok(match edit {
+        Edit::DeleteVersion { uid, version } => {
+            let found = state.version(key(uid, &version))?;
+            Edit::DeleteVersion { uid, version: found.unwrap_or(version) }
+        }
+        Edit::RestoreVersion { uid, version } => {
+            let found = state.version_by_id(uid, &version.id)?.map(|(version, _)| version);
+            Edit::RestoreVersion { uid, version: found.unwrap_or(version) }
+        }
+        other => other,
+    })
+}
+
+fn key(unit: UnitUid, version: &Version) -> VersionKey {
+    VersionKey { unit, number: version.number }
+}
