@@ -159,7 +159,7 @@ impl Explain for Error {
             }
             Self::NoPast { function, alias } | Self::PastGone { function, alias, .. } => {
                 format!(
-                    "`folio fn alias history {function} --alias {alias}` shows where it was; name a version with --to"
+                    "`folio fn alias history {function} --alias {alias}` shows where it was; name a version with --version"
                 )
             }
             Self::Resolve(error) => return error.hint(),
@@ -390,16 +390,16 @@ fn moves(state: &dyn State, unit: &Unit, alias: &VersionId) -> Result<Vec<Step>,
     Ok(steps)
 }
 
-/// Where the alias was before its newest move that was not taken back. Rolling back twice goes back two moves.
+/// Where the alias was before its newest move that stands. Rolling back twice goes back two moves; a rollback
+/// that was taken back counts no more, so the move it rolled back stands again.
 fn past(builder: &mut Builder<'_>, unit: &Unit, alias: &VersionId) -> Result<Weights, Error> {
-    let mut standing: Vec<Step> = Vec::new();
-    for step in moves(builder.state, unit, alias)? {
-        match step.undoes {
-            Some(undone) => standing.retain(|step| step.entry != undone),
-            None => standing.push(step),
+    let mut newest = None;
+    for step in moves(builder.state, unit, alias)?.into_iter().rev() {
+        if step.undoes.is_none() && builder.state.undone_by(step.entry)?.is_none() {
+            newest = Some(step);
+            break;
         }
     }
-    let newest = standing.pop();
     let past = newest.and_then(|step| step.from.map(|from| (step.entry, from)));
     let (function, name) = (unit.key.name.clone(), alias.clone());
     let Some((entry, weights)) = past else {

@@ -85,6 +85,24 @@ async fn rolling_back_twice_goes_back_two_moves() {
 }
 
 #[tokio::test]
+async fn a_rollback_that_was_undone_counts_no_more() {
+    let world = hello().await;
+    for at in ["v1", "v2", "v3"] {
+        world.point("hello", "prod", at).await;
+    }
+    let key = (&function("hello"), &id("prod"));
+    let back = || world.folio.roll_back(&world.caller, key, None, Expect::Present);
+    for expected in [2, 1] {
+        back().await.unwrap();
+        world.folio.undo(&world.caller, &app(), None).await.unwrap();
+        assert_eq!(where_is(&world, "prod").await, [(expected + 1, FULL_WEIGHT)]);
+        back().await.unwrap();
+        assert_eq!(where_is(&world, "prod").await, [(expected, FULL_WEIGHT)]);
+    }
+    assert_eq!(refused(back().await).0, "nothing_to_roll_back");
+}
+
+#[tokio::test]
 async fn a_tag_holds_one_version_of_each_function() {
     let world = hello().await;
     world.version(&function("other"), "x", "v1").await;
