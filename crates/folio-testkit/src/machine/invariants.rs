@@ -3,7 +3,8 @@
 use folio_core::Folio;
 use folio_core::history::Moment;
 use folio_core::ports::Page;
-use folio_model::{AppName, FULL_WEIGHT, Kind};
+use folio_core::view::{DraftView, PlacedView, UnitView};
+use folio_model::{AppName, Digest, FULL_WEIGHT, Kind, Name, Number, UnitKey, VersionId};
 use serde_json::Value;
 
 use super::perform::Outcome;
@@ -13,7 +14,9 @@ pub(super) fn check_step(before: &Value, after: &Value, outcome: &Outcome, conte
     let entries = |dump: &Value| dump["entries"].as_array().map_or(0, Vec::len);
     let grown = entries(after) - entries(before);
     match outcome {
-        Err((code, _)) => {
+        Err((code, message)) => {
+            // Nobody else changed anything in between, so a rule let through what the store refused.
+            assert_ne!(code, "conflict", "{message}: {context}");
             assert_eq!(before, after, "refused with `{code}`, but changed: {context}");
         }
         Ok(answer) => {
@@ -54,7 +57,7 @@ pub(super) async fn check_state(folio: &Folio, context: &str) {
     let app = AppName::default_app();
     for kind in Kind::ALL {
         for unit in folio.list(&app, kind).await.expect("a list") {
-            let key = folio_model::UnitKey { app: app.clone(), kind, name: unit.name.clone() };
+            let key = UnitKey { app: app.clone(), kind, name: unit.name.clone() };
             let versions = folio.versions(&key, Page::ALL).await.expect("versions");
             let numbers: Vec<_> = versions.iter().map(|version| version.number).collect();
             assert!(numbers.is_sorted_by(|a, b| a < b), "numbers out of order: {context}");
@@ -72,14 +75,72 @@ pub(super) async fn check_state(folio: &Folio, context: &str) {
             for version in &versions {
                 readable(folio, version, context).await;
             }
+            if let Some(draft) = &unit.draft {
+                stands(folio, &key, draft, context).await;
+            }
         }
     }
     for tag in folio.tags(&app).await.expect("tags") {
         assert!(!tag.members.is_empty(), "tag {} is empty: {context}", tag.name);
     }
     if let Ok(now) = folio.app_at(&app, Moment::Now).await {
-        let listed: usize = visible(folio, &app).await;
-        assert_eq!(now.units.len(), listed, "the newest app version is not what is: {context}");
+        let placed: Vec<_> = now.units.iter().map(Seen::placed).collect();
+        let listed = listed(folio, &app).await;
+        assert_eq!(placed, listed, "the newest app version is not what is: {context}");
+    }
+}
+
+/// What an app version and a list must say alike of a unit.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    kind: Kind,
+    name: Name,
+    number: Option<Number>,
+    id: Option<VersionId>,
+    draft: bool,
+    digest: Option<Digest>,
+}
+
+impl Seen {
+    fn placed(unit: &PlacedView) -> Self {
+        let PlacedView { kind, name, number, id, digest, draft } = unit.clone();
+        Self { kind, name, number, id, draft, digest: Some(digest) }
+    }
+
+    fn listed(unit: UnitView) -> Self {
+        let latest = unit.latest.as_ref();
+        let draft = unit.draft.as_ref().map(|draft| draft.digest);
+        Self {
+            kind: unit.kind,
+            name: unit.name,
+            number: latest.map(|latest| latest.number),
+            id: latest.map(|latest| latest.id.clone()),
+            draft: draft.is_some(),
+            digest: draft.or(latest.map(|latest| latest.digest)),
+        }
+    }
+}
+
+async fn listed(folio: &Folio, app: &AppName) -> Vec<Seen> {
+    let mut listed = Vec::new();
+    for kind in Kind::ALL {
+        let units = folio.list(app, kind).await.expect("a list");
+        listed.extend(units.into_iter().map(Seen::listed));
+    }
+    listed
+}
+
+/// The bytes of a package's draft can be read, and a function's draft has its package.
+async fn stands(folio: &Folio, key: &UnitKey, draft: &DraftView, context: &str) {
+    for content in draft.spec.contents() {
+        let node = folio.blobs().get(content.tree).await;
+        assert!(node.is_ok(), "content of the draft of {key} is gone: {context}");
+    }
+    if let Some(package) = &draft.package {
+        let package =
+            UnitKey { kind: Kind::Package, name: package.name.clone(), app: key.app.clone() };
+        let found = folio.show(&package).await;
+        assert!(found.is_ok(), "the draft of {key} lost its package: {context}");
     }
 }
 
@@ -97,12 +158,4 @@ async fn readable(folio: &Folio, version: &folio_core::view::VersionView, contex
             version.number
         );
     }
-}
-
-async fn visible(folio: &Folio, app: &AppName) -> usize {
-    let mut count = 0;
-    for kind in Kind::ALL {
-        count += folio.list(app, kind).await.expect("a list").len();
-    }
-    count
 }
