@@ -1,4 +1,5 @@
-//! A clock for transcripts: time goes one second a look, chance comes from a seed. Development builds only.
+//! A clock for transcripts: chance comes from a seed, and every draw takes a second. How often somebody looks at
+//! the time depends on the machine; how often something new is made does not. Development builds only.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -29,15 +30,15 @@ impl ScriptedClock {
 
 impl Clock for ScriptedClock {
     fn now(&self) -> Timestamp {
-        let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = script.now;
-        script.now = now.saturating_add(SignedDuration::from_secs(1)).unwrap_or(now);
-        now
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).now
     }
 
     fn chance(&self) -> [u8; 32] {
+        let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = script.now;
+        script.now = now.saturating_add(SignedDuration::from_secs(1)).unwrap_or(now);
         let mut bytes = [0; 32];
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).chance.fill_bytes(&mut bytes);
+        script.chance.fill_bytes(&mut bytes);
         bytes
     }
 }
