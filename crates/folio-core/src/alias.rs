@@ -411,6 +411,6 @@ fn past(builder: &mut Builder<'_>, unit: &Unit, alias: &VersionId) -> Result<Wei
             return Err(Error::PastGone { function, alias: name, number: share.number });
         }
     }
-    builder.undoes(entry);
+    builder.rolls_back(entry);
     Ok(weights)
 }

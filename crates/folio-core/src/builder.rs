@@ -56,6 +56,7 @@ impl<'a> Builder<'a> {
             placements: Vec::new(),
             git: caller.git.clone(),
             undoes: None,
+            rollback: false,
             answer: None,
         };
         Self {
@@ -80,6 +81,12 @@ impl<'a> Builder<'a> {
     /// Marks the entry this change takes back.
     pub(crate) fn undoes(&mut self, entry: u64) {
         self.change.undoes = Some(entry);
+    }
+
+    /// Marks the move that this change takes back as a command of its own.
+    pub(crate) fn rolls_back(&mut self, entry: u64) {
+        self.undoes(entry);
+        self.change.rollback = true;
     }
 
     /// A random id no version or app version of the app ever had.

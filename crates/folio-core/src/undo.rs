@@ -142,7 +142,7 @@ impl Folio {
                 None => newest(builder.state, &app)?,
             };
             builder.undoes(entry.seq);
-            builder.say(format!("{}{}", words(entry.seq), entry.message));
+            builder.say(format!("undo {}: {}", entry.seq, entry.message));
             let undone = Undone { undone: entry.seq, message: entry.message.clone() };
             let reversal = Reversal::of(builder.state, entry)?;
             check::check(builder.state, &reversal)?;
@@ -185,13 +185,7 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
     }
 }
 
-/// The words with which the log tells an undo.
-fn words(seq: u64) -> String {
-    format!("undo {seq}: ")
-}
-
-/// Whether an entry was made by an undo. A rollback of an alias takes a move back too, but is a command of its
-/// own: only what the log calls an undo is one.
+/// Whether an entry was made by an undo. A rollback takes a move back too, but is a command of its own.
 fn is_undo(entry: &Entry) -> bool {
-    entry.undoes.is_some_and(|seq| entry.message.starts_with(&words(seq)))
+    entry.undoes.is_some() && !entry.rollback
 }

@@ -174,6 +174,8 @@ pub struct Change {
     pub git: Option<Git>,
     /// The entry this takes back.
     pub undoes: Option<u64>,
+    /// Whether it takes a move back as a rollback does: a command of its own, which an undo may take back.
+    pub rollback: bool,
     /// The answer to give again when the same request is repeated.
     pub answer: Option<Answer>,
 }
@@ -217,6 +219,9 @@ pub struct Entry {
     /// The entry it takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
+    /// Whether it takes a move back as a rollback does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rollback: bool,
 }
 
 /// The hash of an entry and, through it, of every entry before.
@@ -236,6 +241,7 @@ impl Entry {
             app_version: change.app_version.clone(),
             git: change.git.clone(),
             undoes: change.undoes,
+            rollback: change.rollback,
         }
     }
 

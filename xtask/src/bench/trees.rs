@@ -52,6 +52,7 @@ trait Peer {
 
 struct Folio {
     data: PathBuf,
+    cache: PathBuf,
     url: String,
     server: Option<Running>,
 }
@@ -64,14 +65,18 @@ impl Folio {
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--data", path];
         let mut server = run::start(&Program::new(&program, &arguments))?;
         let url = server.line_after("listening on ")?;
-        Ok(Self { data, url, server: Some(server) })
+        Ok(Self { data, cache: directory.join("folio-cache"), url, server: Some(server) })
     }
 }
 
 impl Peer for Folio {
     fn keep(&mut self, tree: &Path, _: usize) -> Result<()> {
         let program = binary();
-        let environment = [("FOLIO_URL", self.url.as_str()), ("FOLIO_DATA", text(&self.data)?)];
+        let environment = [
+            ("FOLIO_URL", self.url.as_str()),
+            ("FOLIO_DATA", text(&self.data)?),
+            ("XDG_CACHE_HOME", text(&self.cache)?),
+        ];
         let arguments =
             ["pkg", "version", "create", "tree", "--env", "nodejs", "--deploy", text(tree)?];
         run::output(&Program::new(&program, &arguments).with(&environment))?;

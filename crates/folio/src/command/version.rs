@@ -64,7 +64,7 @@ pub(crate) struct Describe {
 pub(crate) struct Delete {
     #[command(flatten)]
     named: Named,
-    /// Which version: its number or id, an alias, `latest`, or `all`
+    /// Which version: its number or id, `latest`, or `all`
     #[arg(long, value_name = "VERSION")]
     version: Option<Which>,
     /// Refuse unless the unit is still at this revision

@@ -101,6 +101,7 @@ fn change(entry: Entry, placed: Placed) -> Change {
         placements: placed.into_iter().collect(),
         git: entry.git,
         undoes: entry.undoes,
+        rollback: entry.rollback,
         answer: None,
     }
 }

@@ -63,6 +63,7 @@ impl<'a> World<'a> {
             placements: Vec::new(),
             git: None,
             undoes: None,
+            rollback: false,
             answer: None,
         }
     }
