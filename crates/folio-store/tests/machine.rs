@@ -17,7 +17,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const COMMANDS: usize = 50;
+/// Fifty on average: a case has between one and this many, so that a failing one can shrink.
+const COMMANDS: usize = 99;
 
 /// The store in memory, on tmpfs where there is one.
 #[test]

@@ -1,5 +1,5 @@
 //! What each command does: ask the server, print the answer. One module per group of commands; what functions
-//! and packages share is in [`unit`] and [`version`].
+//! and packages share is in [`mod@unit`] and [`version`].
 
 pub(crate) mod alias;
 pub(crate) mod app;
