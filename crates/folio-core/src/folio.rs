@@ -1,6 +1,6 @@
 //! The platform: its ports, and how a rule becomes one ledger entry.
 //!
-//! Every verb that changes something goes through [`Folio::commit`]: the rule runs against the newest state
+//! Every verb that changes something goes through `Folio::commit`: the rule runs against the newest state
 //! inside the appending transaction, and either one entry is appended or nothing happens.
 
 use std::sync::{Arc, Mutex};
