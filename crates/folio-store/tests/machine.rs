@@ -41,7 +41,17 @@ fn cases(variable: &str, default: u32) -> u32 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a number of cases"))
 }
 
+/// Searches on every core at once.
 fn check(cases: u32, parent: &Path) {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| search(cases.div_ceil(cores), parent));
+        }
+    });
+}
+
+fn search(cases: u32, parent: &Path) {
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
