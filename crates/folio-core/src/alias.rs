@@ -293,7 +293,7 @@ impl Folio {
 fn function(state: &dyn State, key: &UnitKey) -> Result<Unit, Error> {
     match key.kind {
         Kind::Function => Ok(resolve::unit(state, key)?),
-        Kind::Package => Err(Error::OnPackage(key.name.clone())),
+        _ => Err(Error::OnPackage(key.name.clone())),
     }
 }
 

@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
             created_by: self.change.by.clone(),
             description: new.description,
         };
-        self.push(Edit::Publish { uid: unit.uid, version: version.clone() })?;
+        self.push(Edit::Publish { uid: unit.uid, version: version.clone(), waits: false })?;
         unit.next_number = version.number.next();
         unit.latest = Some(version.number);
         Ok(version)
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
                 self.require(to.as_ref().map(|draft| (draft.snapshot, draft.archive)))?;
                 self.touch(*uid)?.draft = to.as_ref().map(|draft| draft.snapshot);
             }
-            Edit::Publish { uid, version } | Edit::RestoreVersion { uid, version } => {
+            Edit::Publish { uid, version, .. } | Edit::RestoreVersion { uid, version } => {
                 self.require(Some((version.snapshot, version.archive)))?;
                 let touched = self.touch(*uid)?;
                 touched.removed.remove(&version.number);
@@ -214,7 +214,7 @@ impl<'a> Builder<'a> {
                 touched.added.remove(&version.number);
                 touched.removed.insert(version.number);
             }
-            Edit::Describe { .. } | Edit::Move { .. } => {}
+            Edit::Describe { .. } | Edit::Move { .. } | Edit::Built { .. } => {}
             Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
         }
         self.change.edits.push(edit);
@@ -281,7 +281,7 @@ impl<'a> Builder<'a> {
         let snapshot = self.snapshot(digest)?;
         let pinned = match &snapshot {
             Snapshot::Function(spec) => Some(self.snapshot(spec.package.snapshot)?),
-            Snapshot::Package(_) => None,
+            Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
         };
         let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
         Ok(contents.map(|Content { tree, .. }| tree).chain(archive).collect())

@@ -23,6 +23,9 @@ pub enum Error {
         /// Its name.
         name: Name,
     },
+    /// A kind that every change versions at once.
+    #[error("a {0} has no draft and is not published; every change of it is a version")]
+    NotDrafted(Kind),
     /// A function without code.
     #[error("function `{0}` needs code or a package")]
     NoCode(Name),
@@ -109,6 +112,7 @@ impl Explain for Error {
     fn code(&self) -> Code {
         match self {
             Self::NoEnvironment { .. } => Code("environment_required"),
+            Self::NotDrafted(_) => Code("not_drafted"),
             Self::NoCode(_) => Code("code_required"),
             Self::TwoSources(_) => Code("code_and_package"),
             Self::NotForPackages { .. } => Code("not_for_packages"),
@@ -140,6 +144,7 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoEnvironment { .. } => "name one with --env, such as --env nodejs".to_owned(),
+            Self::NotDrafted(kind) => format!("change it with `folio {kind} update`"),
             Self::NoCode(_) => "give --code FILE, --src, --deploy, or --pkg NAME".to_owned(),
             Self::TwoSources(_) => {
                 "leave out --pkg, or leave out --code, --src and --deploy".to_owned()
@@ -303,7 +308,8 @@ fn package_of(
         given.build_command.clone().or_else(|| build_command.filter(|_| source.is_some()));
     let environment =
         environment.ok_or_else(|| Error::NoEnvironment { kind, name: name.clone() })?;
-    let spec = PackageSpec { environment, source, deployment, build_command };
+    let spec =
+        PackageSpec { environment, source, deployment, build_command, environment_snapshot: None };
     Snapshot::Package(spec.clone()).validate()?;
     Ok(spec)
 }
@@ -322,6 +328,8 @@ pub(crate) fn function(
             .entrypoint
             .clone()
             .or_else(|| base.and_then(|base| base.entrypoint.clone())),
+        environment_snapshot: None,
+        run: base.map(|base| base.run.clone()).unwrap_or_default(),
     };
     Snapshot::Function(spec.clone()).validate()?;
     Ok(spec)
@@ -331,7 +339,7 @@ pub(crate) fn function(
 pub(crate) fn package_spec(state: &dyn State, digest: Digest) -> Result<PackageSpec, StoreError> {
     match view::snapshot(state, digest)? {
         Snapshot::Package(spec) => Ok(spec),
-        Snapshot::Function(_) => Err(StoreError::corrupt(format!("package snapshot {digest}"))),
+        _ => Err(StoreError::corrupt(format!("package snapshot {digest}"))),
     }
 }
 
@@ -339,6 +347,6 @@ pub(crate) fn package_spec(state: &dyn State, digest: Digest) -> Result<PackageS
 pub(crate) fn function_spec(state: &dyn State, digest: Digest) -> Result<FunctionSpec, StoreError> {
     match view::snapshot(state, digest)? {
         Snapshot::Function(spec) => Ok(spec),
-        Snapshot::Package(_) => Err(StoreError::corrupt(format!("function snapshot {digest}"))),
+        _ => Err(StoreError::corrupt(format!("function snapshot {digest}"))),
     }
 }

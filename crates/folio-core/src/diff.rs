@@ -159,6 +159,9 @@ fn side(
     let package = match &snapshot {
         Snapshot::Function(spec) => compose::package_spec(state, spec.package.snapshot)?,
         Snapshot::Package(spec) => spec.clone(),
+        Snapshot::Environment(_) | Snapshot::Trigger(_) => {
+            return Ok(Side { name, fields: settings(&snapshot), source: None, deployment: None });
+        }
     };
     Ok(Side {
         name,
@@ -170,16 +173,23 @@ fn side(
 
 /// A version's settings as flat paths. Content is compared as files, so its digests are left out.
 fn fields(snapshot: &Snapshot, package: &PackageSpec) -> BTreeMap<String, Value> {
-    let mut flat = BTreeMap::new();
-    let value = serde_json::to_value(snapshot).expect("snapshots have string keys");
-    flatten("", &value, &mut flat);
+    let mut flat = settings(snapshot);
     flat.retain(|path, _| {
         let content = path.starts_with("source.") || path.starts_with("deployment.");
-        !content && path != "kind" && path != "package.snapshot"
+        !content && path != "package.snapshot"
     });
     if let (Snapshot::Function(_), Some(command)) = (snapshot, &package.build_command) {
         flat.insert("package.buildCommand".to_owned(), command.clone().into());
     }
+    flat
+}
+
+/// Everything a snapshot says, as flat paths.
+fn settings(snapshot: &Snapshot) -> BTreeMap<String, Value> {
+    let mut flat = BTreeMap::new();
+    let value = serde_json::to_value(snapshot).expect("snapshots have string keys");
+    flatten("", &value, &mut flat);
+    flat.remove("kind");
     flat
 }
 

@@ -85,6 +85,7 @@ impl Folio {
             let drafted = match key.kind {
                 Kind::Function => draft_function(builder, &key, unit, &given)?,
                 Kind::Package => draft_package(builder, &key, unit, &given)?,
+                kind => return Err(compose::Error::NotDrafted(kind).into()),
             };
             let verb = if made { "create" } else { "change" };
             builder.say(format!("{verb} the draft of {} {}", key.kind, key.name));

@@ -15,6 +15,8 @@ mod explain;
 pub mod folio;
 pub mod history;
 mod limits;
+pub mod logs;
+pub mod measure;
 pub mod ports;
 pub mod publish;
 pub mod request;

@@ -1,16 +1,20 @@
-//! What the verbs need from outside: a ledger, blobs, a queue, and time with chance.
+//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, and time with chance.
 //!
 //! Implementations live in other crates; each runs the conformance suite of its port. Nothing here knows SQL,
 //! files or HTTP.
 
 mod blobs;
+mod body;
 mod clock;
 mod error;
 mod ledger;
 mod queue;
+pub mod runtime;
 
 pub use blobs::{About, Blobs, Damage, Node, Stored, SweepMark, Swept, Usage};
+pub use body::{Body, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use ledger::{Ledger, Look, Page, Plan, State, TokenRecord};
 pub use queue::{Lease, Queue, Task};
+pub use runtime::Runtime;

@@ -151,7 +151,7 @@ impl Explain for Error {
             Self::NothingToPublish { kind: Kind::Function, .. } => {
                 "give --code FILE, --src, --deploy, or --pkg NAME".to_owned()
             }
-            Self::NothingToPublish { kind: Kind::Package, .. } => {
+            Self::NothingToPublish { .. } => {
                 "give --src or --deploy with a file, directory or archive".to_owned()
             }
             Self::TagOnPackage(_) => "leave --tag out".to_owned(),
@@ -196,6 +196,7 @@ impl Folio {
             let mut published = match key.kind {
                 Kind::Function => function::publish(builder, &job)?,
                 Kind::Package => package::publish(builder, &job)?,
+                kind => return Err(compose::Error::NotDrafted(kind).into()),
             };
             if let Some(tag) = &request.tag {
                 add_to_tag(builder, tag, &mut published, limits.tag_members_max)?;

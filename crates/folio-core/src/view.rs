@@ -2,8 +2,8 @@
 //! functions here and nowhere else, so every face shows the same thing.
 
 use folio_model::{
-    Actor, Alias, AppName, Build, Content, Digest, Git, Kind, Name, Number, Snapshot, Tag,
-    Timestamp, Unit, UnitUid, Version, VersionId, VersionKey,
+    Actor, Alias, AppName, Build, Content, Digest, Git, Kind, Name, Number, PackageSpec, Snapshot,
+    Tag, Timestamp, Unit, UnitUid, Version, VersionId, VersionKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -438,12 +438,18 @@ pub(crate) fn package_use(
     }))
 }
 
-fn build(state: &dyn State, spec: &Snapshot) -> Result<Build, StoreError> {
+pub(crate) fn build(state: &dyn State, spec: &Snapshot) -> Result<Build, StoreError> {
     match spec {
-        Snapshot::Package(spec) => Ok(spec.build()),
+        Snapshot::Package(spec) => package_build(state, spec),
         Snapshot::Function(spec) => match snapshot(state, spec.package.snapshot)? {
-            Snapshot::Package(package) => Ok(package.build()),
-            Snapshot::Function(_) => Err(StoreError::corrupt("a package's snapshot")),
+            Snapshot::Package(package) => package_build(state, &package),
+            _ => Err(StoreError::corrupt("a package's snapshot")),
         },
+        Snapshot::Environment(_) | Snapshot::Trigger(_) => Ok(Build::None),
     }
+}
+
+/// How far the build of a package is.
+pub(crate) fn package_build(_state: &dyn State, spec: &PackageSpec) -> Result<Build, StoreError> {
+    Ok(if spec.build_key().is_some() { Build::Pending } else { Build::None })
 }

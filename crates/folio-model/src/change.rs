@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Actor, AppName, Digest, Draft, Git, Number, Origin, Place, Placement, Pointer, Snapshot,
-    Timestamp, UnitKey, UnitUid, Version, VersionId, canonical,
+    Actor, AppName, BuildRecord, Digest, Draft, Git, Number, Origin, Place, Placement, Pointer,
+    Snapshot, Timestamp, UnitKey, UnitUid, Version, VersionId, VersionKey, canonical,
 };
 
 /// One step of a change.
@@ -68,6 +68,9 @@ pub enum Edit {
         uid: UnitUid,
         /// The version.
         version: Version,
+        /// Whether it has to be built before it can be called.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// A version leaves its tracker.
     DeleteVersion {
@@ -94,6 +97,17 @@ pub enum Edit {
         /// The words now.
         to: String,
     },
+    /// A build ended, and the versions that waited for it can be called, or never.
+    Built {
+        /// What was built.
+        key: Digest,
+        /// How a build of the same ended before, where one is done again.
+        from: Option<BuildRecord>,
+        /// How it ended.
+        to: BuildRecord,
+        /// The surviving versions it makes callable.
+        readies: Vec<VersionKey>,
+    },
     /// A pointer is made, moved or removed.
     Move {
         /// The pointer.
@@ -109,13 +123,13 @@ impl Edit {
     /// The edit that takes this one back, or none for what is never taken back.
     pub fn inverse(self) -> Option<Self> {
         Some(match self {
-            Self::CreateApp { .. } | Self::AddToken { .. } => return None,
+            Self::CreateApp { .. } | Self::AddToken { .. } | Self::Built { .. } => return None,
             Self::CreateUnit { uid, key, .. } | Self::RestoreUnit { uid, key } => {
                 Self::DeleteUnit { uid, key }
             }
             Self::DeleteUnit { uid, key } => Self::RestoreUnit { uid, key },
             Self::SetDraft { uid, from, to } => Self::SetDraft { uid, from: to, to: from },
-            Self::Publish { uid, version } | Self::RestoreVersion { uid, version } => {
+            Self::Publish { uid, version, .. } | Self::RestoreVersion { uid, version } => {
                 Self::DeleteVersion { uid, version }
             }
             Self::DeleteVersion { uid, version } => Self::RestoreVersion { uid, version },
@@ -140,7 +154,8 @@ impl Edit {
             Self::Move { pointer: Pointer::Alias { unit, .. }, .. } => Some(*unit),
             Self::Move { pointer: Pointer::Tag { .. }, .. }
             | Self::CreateApp { .. }
-            | Self::AddToken { .. } => None,
+            | Self::AddToken { .. }
+            | Self::Built { .. } => None,
         }
     }
 }

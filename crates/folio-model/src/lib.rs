@@ -7,6 +7,7 @@ mod app;
 pub mod canonical;
 mod change;
 mod digest;
+mod environment;
 mod id;
 mod name;
 mod pointer;
@@ -14,12 +15,14 @@ mod reference;
 mod release;
 mod snapshot;
 mod tree;
+mod trigger;
 mod unit;
 mod version;
 
 pub use app::{AppVersion, Git, Placement};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use digest::{Digest, DigestError};
+pub use environment::{EnvironmentSpec, Network, RunSettings, RuntimeKind};
 pub use id::{Chance, RESERVED, VersionId, VersionIdError};
 pub use name::{Actor, ActorError, AppName, Name, NameError};
 pub use pointer::{Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError};
@@ -32,8 +35,9 @@ pub use tree::{
     ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,
     TreeTotals,
 };
+pub use trigger::{Cors, RoutePath, RouteSpec, Sticky, Target, TriggerSpec};
 pub use unit::{Draft, Kind, Origin, Unit, UnitKey, UnitUid};
-pub use version::{Build, Number, Tracker, Version, VersionKey};
+pub use version::{Build, BuildRecord, Number, Tracker, Version, VersionKey};
 
 /// A moment, in UTC.
 pub type Timestamp = jiff::Timestamp;

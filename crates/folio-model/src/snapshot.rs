@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Build, Digest, Kind, Name, canonical};
+use crate::{Digest, EnvironmentSpec, Kind, Name, RunSettings, TriggerSpec, canonical};
 
 /// A unit's complete spec. Its digest is its identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +13,10 @@ pub enum Snapshot {
     Function(FunctionSpec),
     /// A package's.
     Package(PackageSpec),
+    /// An environment's.
+    Environment(EnvironmentSpec),
+    /// A trigger's.
+    Trigger(TriggerSpec),
 }
 
 /// What decides how a function behaves.
@@ -26,6 +30,12 @@ pub struct FunctionSpec {
     /// What to call inside the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<String>,
+    /// The digest of the environment's snapshot; where absent, the built-in one of that name is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment_snapshot: Option<Digest>,
+    /// How it is run.
+    #[serde(default, skip_serializing_if = "RunSettings::is_default")]
+    pub run: RunSettings,
 }
 
 /// A package frozen into a function.
@@ -53,6 +63,19 @@ pub struct PackageSpec {
     /// How to build the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_command: Option<String>,
+    /// The digest of the environment's snapshot; where absent, the built-in one of that name is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment_snapshot: Option<Digest>,
+}
+
+/// Everything that decides what a build makes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Recipe<'a> {
+    source: Content,
+    build_command: Option<&'a str>,
+    environment: &'a Name,
+    environment_snapshot: Option<Digest>,
 }
 
 /// Files, named by the digest of their root directory.
@@ -87,6 +110,48 @@ pub enum SnapshotError {
     /// Text that cannot be passed to a program.
     #[error("{0} holds a control character or is longer than 4096 bytes")]
     Text(&'static str),
+    /// A command environment that starts nothing.
+    #[error("a `command` environment needs the command that starts its server")]
+    NoCommand,
+    /// A command where the runtime brings its own.
+    #[error("only a `command` environment has a command of its own")]
+    StrayCommand,
+    /// A variable that no process can have.
+    #[error(
+        "environment variable `{0}` has an empty or odd name, or a value over 32 KiB or with a zero byte"
+    )]
+    Variable(String),
+    /// A variable that folio sets itself.
+    #[error("environment variable `{0}` begins with `FOLIO_`, which folio keeps for itself")]
+    ReservedVariable(String),
+    /// A limit that allows nothing.
+    #[error("the {0} must not be zero")]
+    Zero(&'static str),
+    /// A range that is empty.
+    #[error("the smallest scale, {min}, is above the largest, {max}")]
+    Scale {
+        /// Workers at least.
+        min: u32,
+        /// Workers at most.
+        max: u32,
+    },
+    /// A path that no request can have.
+    #[error("the path `{path}` {why}")]
+    Path {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A word that is not a method.
+    #[error("`{0}` is not an HTTP method")]
+    Method(String),
+    /// Shares that do not add up.
+    #[error("the weights of a route's targets sum to {0}, not 10000")]
+    Weights(u64),
+    /// A function of another app.
+    #[error("a route leads to functions of its own app, not to `{0}`")]
+    ForeignTarget(String),
 }
 
 impl Snapshot {
@@ -100,22 +165,35 @@ impl Snapshot {
         match self {
             Self::Function(_) => Kind::Function,
             Self::Package(_) => Kind::Package,
+            Self::Environment(_) => Kind::Environment,
+            Self::Trigger(_) => Kind::Trigger,
         }
     }
 
-    /// The environment it names.
-    pub fn environment(&self) -> &Name {
+    /// The environment it names, if it runs or is built in one.
+    pub fn environment(&self) -> Option<&Name> {
         match self {
-            Self::Function(spec) => &spec.environment,
-            Self::Package(spec) => &spec.environment,
+            Self::Function(spec) => Some(&spec.environment),
+            Self::Package(spec) => Some(&spec.environment),
+            Self::Environment(_) | Self::Trigger(_) => None,
         }
+    }
+
+    /// The digests of the snapshots it stands on.
+    pub fn pins(&self) -> impl Iterator<Item = Digest> + use<> {
+        let (package, environment) = match self {
+            Self::Function(spec) => (Some(spec.package.snapshot), spec.environment_snapshot),
+            Self::Package(spec) => (None, spec.environment_snapshot),
+            Self::Environment(_) | Self::Trigger(_) => (None, None),
+        };
+        package.into_iter().chain(environment)
     }
 
     /// The trees it holds itself; a function's are its package's.
     pub fn contents(&self) -> impl Iterator<Item = Content> + use<> {
         let (source, deployment) = match self {
-            Self::Function(_) => (None, None),
             Self::Package(spec) => (spec.source, spec.deployment),
+            Self::Function(_) | Self::Environment(_) | Self::Trigger(_) => (None, None),
         };
         source.into_iter().chain(deployment)
     }
@@ -123,16 +201,27 @@ impl Snapshot {
     /// Checks what a type cannot say.
     pub fn validate(&self) -> Result<(), SnapshotError> {
         match self {
-            Self::Function(spec) => check_text("the entry point", spec.entrypoint.as_deref()),
+            Self::Function(spec) => {
+                check_text("the entry point", spec.entrypoint.as_deref())?;
+                spec.run.validate()
+            }
             Self::Package(spec) => spec.validate(),
+            Self::Environment(spec) => spec.validate(),
+            Self::Trigger(spec) => spec.validate(),
         }
     }
 }
 
 impl PackageSpec {
-    /// Whether a version of it has something to build.
-    pub fn build(&self) -> Build {
-        if self.source.is_some() { Build::Pending } else { Build::None }
+    /// What has to be built before it can run, if anything. Equal keys give equal results.
+    pub fn build_key(&self) -> Option<Digest> {
+        let source = self.source.filter(|_| self.deployment.is_none())?;
+        Some(canonical::digest(&Recipe {
+            source,
+            build_command: self.build_command.as_deref(),
+            environment: &self.environment,
+            environment_snapshot: self.environment_snapshot,
+        }))
     }
 
     fn validate(&self) -> Result<(), SnapshotError> {
@@ -145,7 +234,7 @@ impl PackageSpec {
     }
 }
 
-fn check_text(what: &'static str, text: Option<&str>) -> Result<(), SnapshotError> {
+pub(crate) fn check_text(what: &'static str, text: Option<&str>) -> Result<(), SnapshotError> {
     let odd = |text: &str| text.len() > 4096 || text.chars().any(char::is_control);
     if text.is_some_and(odd) { Err(SnapshotError::Text(what)) } else { Ok(()) }
 }
@@ -160,6 +249,7 @@ mod tests {
             source,
             deployment: None,
             build_command: build_command.map(str::to_owned),
+            environment_snapshot: None,
         })
     }
 

@@ -19,17 +19,23 @@ pub enum Kind {
     Function,
     /// Source or deployable files, shared by the functions that use it.
     Package,
+    /// What runs and builds code.
+    Environment,
+    /// What starts functions.
+    Trigger,
 }
 
 impl Kind {
     /// Every kind, in the order lists show them.
-    pub const ALL: [Self; 2] = [Self::Function, Self::Package];
+    pub const ALL: [Self; 4] = [Self::Function, Self::Package, Self::Environment, Self::Trigger];
 
     /// The word used in commands, URLs and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Function => "function",
             Self::Package => "package",
+            Self::Environment => "environment",
+            Self::Trigger => "trigger",
         }
     }
 
@@ -38,6 +44,8 @@ impl Kind {
         match self {
             Self::Function => "functions",
             Self::Package => "packages",
+            Self::Environment => "environments",
+            Self::Trigger => "triggers",
         }
     }
 }
@@ -110,8 +118,10 @@ pub struct Unit {
     pub origin: Origin,
     /// The number the next version gets. Only ever grows.
     pub next_number: Number,
-    /// The last surviving version, if any.
+    /// The last surviving version that can be called, if any.
     pub latest: Option<Number>,
+    /// The last surviving version, whether it can be called or not, if any.
+    pub newest: Option<Number>,
     /// The unpublished state, if any.
     pub draft: Option<Draft>,
     /// The ledger entry that last touched the unit or one of its aliases.
@@ -121,7 +131,7 @@ pub struct Unit {
 impl Unit {
     /// Whether there is anything to see: a draft or a version. A unit with neither only keeps its counter.
     pub fn is_visible(&self) -> bool {
-        self.draft.is_some() || self.latest.is_some()
+        self.draft.is_some() || self.newest.is_some()
     }
 }
 

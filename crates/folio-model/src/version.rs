@@ -110,6 +110,43 @@ pub enum Build {
     None,
     /// Has source that is not built yet.
     Pending,
+    /// Is being built.
+    Running,
+    /// Was built, and can be called.
+    Succeeded,
+    /// Could not be built, and never becomes latest.
+    Failed,
+}
+
+impl Build {
+    /// Whether a version whose build stands here can be called.
+    pub fn is_ready(self) -> bool {
+        matches!(self, Self::None | Self::Succeeded)
+    }
+}
+
+/// How a build ended. Kept under the key of what was built, for everything that has the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildRecord {
+    /// The files it made, or none if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<crate::Content>,
+    /// What it printed, as a blob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Digest>,
+    /// Why it failed, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// When it ended.
+    pub at: Timestamp,
+}
+
+impl BuildRecord {
+    /// The status it means.
+    pub fn status(&self) -> Build {
+        if self.result.is_some() { Build::Succeeded } else { Build::Failed }
+    }
 }
 
 /// The ordered versions of a unit.

@@ -5,8 +5,9 @@
 
 use async_trait::async_trait;
 use folio_model::{
-    Actor, Alias, Answer, AppName, AppVersion, Change, Digest, Entry, Kind, Number, Placement,
-    Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Actor, Alias, Answer, AppName, AppVersion, BuildRecord, Change, Digest, Entry, Kind, Name,
+    Number, Placement, Pointer, Snapshot, Tag, Timestamp, TriggerSpec, Unit, UnitKey, UnitUid,
+    Version, VersionId, VersionKey,
 };
 use tokio::sync::watch;
 
@@ -24,6 +25,13 @@ pub type Look = Box<dyn FnOnce(&dyn State) -> Result<(), StoreError> + Send>;
 /// is not what is there (a name taken, a pointer moved, a number that is not the unit's next), nothing happens
 /// and the error is [`StoreError::Conflict`]. Every digest in `requires` must be stored, else
 /// [`StoreError::MissingBlob`].
+///
+/// A version published with `waits` cannot be called until an [`Edit::Built`] names it; its package must have a
+/// build key under which no build succeeded. `Edit::Built` names surviving versions of the change's own app that
+/// wait for its key, and none if the build failed; a build that succeeded is never replaced by another, but may
+/// be written again as it is to ready more versions: those of another app, or those that have returned.
+///
+/// [`Edit::Built`]: folio_model::Edit::Built
 #[async_trait]
 pub trait Ledger: Send + Sync + 'static {
     /// Runs the plan and appends what it returns. The entry is durable when this returns.
@@ -62,6 +70,24 @@ pub struct TokenRecord {
     pub actor: Actor,
 }
 
+/// A build that something waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PendingBuild {
+    /// The build key.
+    pub key: Digest,
+    /// The snapshot of the package to build: the only one with that key.
+    pub package: Digest,
+}
+
+/// A trigger as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingTrigger {
+    /// The trigger's unit.
+    pub unit: Unit,
+    /// What its latest version says.
+    pub spec: TriggerSpec,
+}
+
 /// The state after some entry. Everything is looked up by index: no method's cost depends on how many
 /// versions exist beyond what it returns.
 pub trait State {
@@ -96,14 +122,39 @@ pub trait State {
     /// A unit's surviving versions, oldest first, after a number.
     fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError>;
 
-    /// The newest surviving version below a number.
+    /// The newest surviving version below a number, whether it can be called or not.
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
+
+    /// The newest surviving version below a number that can be called: what latest falls back to.
+    fn ready_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
+
+    /// Whether a version can be called: it never waited for a build, or one made it ready. Also told of deleted
+    /// versions, which keep what they were; false for one that never was.
+    fn is_ready(&self, key: VersionKey) -> Result<bool, StoreError>;
+
+    /// How the build of a key ended last, if one ended.
+    fn build(&self, key: Digest) -> Result<Option<BuildRecord>, StoreError>;
+
+    /// The surviving versions that wait for a build, of functions and packages of all apps, by unit and number.
+    /// They wait on after a failed build, until one of the same key succeeds.
+    fn waiting(&self, key: Digest) -> Result<Vec<VersionKey>, StoreError>;
+
+    /// Builds that a surviving version waits for or a draft needs and that never ended, by key. Read at start;
+    /// costs as much as there are waiting versions and drafts.
+    fn builds_pending(&self, limit: usize) -> Result<Vec<PendingBuild>, StoreError>;
 
     /// The surviving function versions that use a package version, by unit and number.
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError>;
 
     /// The living units whose draft uses a package version.
     fn draft_users(&self, package: VersionKey) -> Result<Vec<UnitUid>, StoreError>;
+
+    /// The triggers of an app whose latest version names a function, by name. Only plain names count: a target
+    /// such as `hello_qa` has to be written out as `hello@qa` before it is published.
+    fn triggers_of(&self, app: &AppName, function: &Name) -> Result<Vec<Unit>, StoreError>;
+
+    /// Every trigger with a latest version, of all apps, by app and name.
+    fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError>;
 
     /// Whether any version or app version of an app ever had this id.
     fn id_taken(&self, app: &AppName, id: &VersionId) -> Result<bool, StoreError>;
@@ -180,6 +231,7 @@ pub trait State {
     /// The remembered answer of a request.
     fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError>;
 
-    /// The trees and archives of every surviving version and every draft: what a sweep must keep.
+    /// The trees and archives of every surviving version and every draft, with what their builds made and
+    /// printed: what a sweep must keep.
     fn content_roots(&self) -> Result<Vec<Digest>, StoreError>;
 }

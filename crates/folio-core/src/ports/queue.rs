@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use folio_model::Timestamp;
 use serde_json::Value;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::StoreError;
@@ -53,4 +54,12 @@ pub trait Queue: Send + Sync {
 
     /// Gives a leased task back, to be leased again from `due` on. Returns false as [`Queue::done`] does.
     async fn retry(&self, token: Uuid, due: Timestamp) -> Result<bool, StoreError>;
+
+    /// When the next task of a topic can be leased: when it is due, or when the lease on it ends. None if the
+    /// topic has no tasks. May lie in the past.
+    async fn next_due(&self, topic: &str) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Changes whenever a task was pushed or given back, never before that is durable. With
+    /// [`Queue::next_due`] a worker knows how long to wait without looking again and again.
+    fn pushed(&self) -> watch::Receiver<u64>;
 }

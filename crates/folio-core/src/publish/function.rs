@@ -5,7 +5,7 @@ use folio_model::{
     VersionId, VersionKey,
 };
 
-use super::{Error, Job, check_id, package, same_as_latest};
+use super::{Error, Job, check_id, same_as_latest};
 use crate::builder::{Builder, NewVersion};
 use crate::code::{self, Choice, OwnPackage, UsedPackage};
 use crate::compose;
@@ -154,12 +154,13 @@ fn publish_code(
     let own = match source {
         Source::Own(own) => own,
         Source::Version { used, key, id } => {
-            let build = compose::package_spec(builder.state, used.pin.snapshot)?.build();
+            let spec = compose::package_spec(builder.state, used.pin.snapshot)?;
+            let build = view::package_build(builder.state, &spec)?;
             return Ok(PublishedCode { key, id, build, view: None });
         }
     };
     let OwnPackage { key, spec, archive } = own;
-    let build = spec.build();
+    let build = view::package_build(builder.state, &spec)?;
     let snapshot = Snapshot::Package(spec);
     let existing = builder.state.unit(&key)?;
     if let Some(unit) = &existing
@@ -177,6 +178,6 @@ fn publish_code(
     let new = NewVersion { id: id.clone(), uses: None, archive, description: String::new() };
     let version = builder.publish(&mut unit, &snapshot, new)?;
     let key = VersionKey { unit: unit.uid, number: version.number };
-    let view = package::seen(&unit, version, snapshot);
+    let view = VersionView::new(&unit, version, snapshot, None, build);
     Ok(PublishedCode { key, id, build, view: Some(view) })
 }

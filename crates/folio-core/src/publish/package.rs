@@ -1,6 +1,6 @@
 //! Publishes packages.
 
-use folio_model::{Origin, Snapshot, Unit, Version};
+use folio_model::{Origin, Snapshot};
 
 use super::{Error, Job, same_as_latest};
 use crate::builder::{Builder, NewVersion};
@@ -42,14 +42,7 @@ pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Publis
     let new = NewVersion { id, uses: None, archive, description };
     let version = builder.publish(&mut unit, &snapshot, new)?;
     super::say(builder, job.key, &version.id);
-    Ok(Published { version: seen(&unit, version, snapshot), package: None })
-}
-
-/// A package version as it will be seen once the change is written.
-pub(super) fn seen(unit: &Unit, version: Version, snapshot: Snapshot) -> VersionView {
-    let build = match &snapshot {
-        Snapshot::Package(spec) => spec.build(),
-        Snapshot::Function(_) => unreachable!("called for packages only"),
-    };
-    VersionView::new(unit, version, snapshot, None, build)
+    let build = view::build(builder.state, &snapshot)?;
+    let version = VersionView::new(&unit, version, snapshot, None, build);
+    Ok(Published { version, package: None })
 }

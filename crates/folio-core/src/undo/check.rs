@@ -66,7 +66,7 @@ fn changed(
             Ok(occupant.map(|_| format!("the name of {key}")))
         }
         Edit::DeleteUnit { .. } | Edit::CreateUnit { .. } | Edit::Publish { .. } => Ok(None),
-        Edit::CreateApp { .. } | Edit::AddToken { .. } => Ok(None),
+        Edit::CreateApp { .. } | Edit::AddToken { .. } | Edit::Built { .. } => Ok(None),
     }
 }
 

@@ -80,7 +80,7 @@ impl Reversal {
             }
             Edit::DeleteUnit { .. } | Edit::Describe { .. } => {}
             Edit::CreateUnit { .. } | Edit::Publish { .. } => {}
-            Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
+            Edit::CreateApp { .. } | Edit::AddToken { .. } | Edit::Built { .. } => {}
         }
     }
 

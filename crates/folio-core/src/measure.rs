@@ -1,0 +1,131 @@
+//! What every version did: counters and a histogram of latencies, all atomics, so that counting never waits.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The upper bounds of the histogram's buckets, in microseconds: 1-2-5 steps from 100 us to 50 s.
+pub const BUCKETS_US: [u64; 18] = [
+    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
+    1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000,
+];
+
+/// What one version did since the server started.
+#[derive(Debug, Default)]
+pub struct Meter {
+    requests: AtomicU64,
+    client_errors: AtomicU64,
+    server_errors: AtomicU64,
+    active: AtomicU64,
+    cold_starts: AtomicU64,
+    total_us: AtomicU64,
+    buckets: [AtomicU64; BUCKETS_US.len() + 1],
+}
+
+/// A request that is being answered. Counts as active until it is dropped.
+#[derive(Debug)]
+pub struct Active<'a>(&'a Meter);
+
+impl Meter {
+    /// Counts a request as active.
+    pub fn begin(&self) -> Active<'_> {
+        self.active.fetch_add(1, Ordering::Relaxed);
+        Active(self)
+    }
+
+    /// Counts a worker that had to be made.
+    pub fn cold_start(&self) {
+        self.cold_starts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an answer.
+    pub fn record(&self, status: u16, took: Duration) {
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS_US.partition_point(|bound| *bound < us);
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.total_us.fetch_add(us, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        match status {
+            400..=499 => self.client_errors.fetch_add(1, Ordering::Relaxed),
+            500.. => self.server_errors.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
+    }
+
+    /// Everything counted so far. Counters are read one after another, not as one.
+    pub fn read(&self) -> Measured {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Measured {
+            requests: read(&self.requests),
+            client_errors: read(&self.client_errors),
+            server_errors: read(&self.server_errors),
+            active: read(&self.active),
+            cold_starts: read(&self.cold_starts),
+            total_us: read(&self.total_us),
+            buckets: self.buckets.iter().map(read).collect(),
+        }
+    }
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A reading of a [`Meter`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Measured {
+    /// Answers given.
+    pub requests: u64,
+    /// Of these, with status 400 to 499.
+    pub client_errors: u64,
+    /// Of these, with status 500 or above.
+    pub server_errors: u64,
+    /// Requests being answered.
+    pub active: u64,
+    /// Workers made for it.
+    pub cold_starts: u64,
+    /// Time of all answers together.
+    pub total_us: u64,
+    /// Answers per bucket of [`BUCKETS_US`], the last for everything slower.
+    pub buckets: Vec<u64>,
+}
+
+impl Measured {
+    /// An upper bound of the time that a share of the answers took, `0.99` for the 99th percentile.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let total: u64 = self.buckets.iter().sum();
+        #[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
+        let wanted = total as f64 * share;
+        let mut seen = 0;
+        for (at, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            #[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
+            if total > 0 && seen as f64 >= wanted {
+                let bound = BUCKETS_US.get(at).copied().unwrap_or(u64::MAX);
+                return Some(Duration::from_micros(bound));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_fall_into_the_bucket_that_bounds_them() {
+        let meter = Meter::default();
+        for us in [100, 101, 200, 60_000_000] {
+            meter.record(200, Duration::from_micros(us));
+        }
+        let measured = meter.read();
+        assert_eq!(measured.buckets[..3], [1, 2, 0]);
+        assert_eq!(measured.buckets.last(), Some(&1));
+        assert_eq!(measured.quantile(0.5), Some(Duration::from_micros(200)));
+    }
+}

@@ -1,0 +1,167 @@
+//! Triggers: what starts functions. An HTTP route is one; its parts are parsed once, here.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::{SnapshotError, check_text};
+use crate::{FULL_WEIGHT, Name, Reference};
+
+/// What starts a function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "trigger", rename_all = "lowercase")]
+pub enum TriggerSpec {
+    /// A request that arrives at the gateway.
+    Http(RouteSpec),
+}
+
+/// Which requests go to which function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RouteSpec {
+    /// The host it answers to; all of the app's hosts if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The path it answers to.
+    pub path: RoutePath,
+    /// The methods it answers to, in capitals; all if empty.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub methods: BTreeSet<String>,
+    /// Where requests go.
+    pub targets: Vec<Target>,
+    /// What keeps a client with one target, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<Sticky>,
+    /// What browsers on other sites may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Cors>,
+}
+
+/// The paths a route answers to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum RoutePath {
+    /// The whole path, with `{name}` or `{name:regex}` for a segment. The function sees `/`.
+    Exact(String),
+    /// Everything at and below a path. The function sees the rest, or all of it if `keep` is set.
+    #[serde(rename_all = "camelCase")]
+    Prefix {
+        /// The path, which `/` may end.
+        path: String,
+        /// Whether the function sees the prefix too.
+        #[serde(default)]
+        keep: bool,
+    },
+}
+
+impl RoutePath {
+    /// The path as written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Exact(path) | Self::Prefix { path, .. } => path,
+        }
+    }
+}
+
+/// A function that gets a share of the requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Target {
+    /// The function of this app, and which of its versions; unqualified means latest.
+    pub function: Reference,
+    /// Its share of 10,000.
+    pub weight: u32,
+}
+
+/// What tells one client from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Sticky {
+    /// The value of a header.
+    Header(String),
+    /// The value of a cookie; a client without one is given one.
+    Cookie(String),
+    /// The client's address.
+    Address,
+}
+
+/// What browsers on other sites may do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Cors {
+    /// Origins that may call, or `*`.
+    pub allow_origins: BTreeSet<String>,
+    /// Methods they may use; the route's if empty.
+    pub allow_methods: BTreeSet<String>,
+    /// Headers they may send, or `*`.
+    pub allow_headers: BTreeSet<String>,
+    /// Headers they may read.
+    pub expose_headers: BTreeSet<String>,
+    /// Whether cookies come along.
+    pub allow_credentials: bool,
+    /// How long a browser may remember the answer.
+    pub max_age_seconds: u32,
+}
+
+impl TriggerSpec {
+    /// The functions it names.
+    pub fn targets(&self) -> &[Target] {
+        match self {
+            Self::Http(route) => &route.targets,
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), SnapshotError> {
+        match self {
+            Self::Http(route) => route.validate(),
+        }
+    }
+}
+
+impl RouteSpec {
+    fn validate(&self) -> Result<(), SnapshotError> {
+        check_text("the host", self.host.as_deref())?;
+        let path = self.path.as_str();
+        check_text("the path", Some(path))?;
+        if !path.starts_with('/') {
+            return Err(SnapshotError::Path { path: path.to_owned(), why: "must start with `/`" });
+        }
+        if path.split('/').any(|segment| segment == "..") {
+            return Err(SnapshotError::Path { path: path.to_owned(), why: "must not hold `..`" });
+        }
+        if path.starts_with("/_folio/") {
+            let why = "is below `/_folio/`, which belongs to folio itself";
+            return Err(SnapshotError::Path { path: path.to_owned(), why });
+        }
+        let known =
+            ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
+        if let Some(odd) = self.methods.iter().find(|method| !known.contains(&method.as_str())) {
+            return Err(SnapshotError::Method(odd.clone()));
+        }
+        let sum: u64 = self.targets.iter().map(|target| u64::from(target.weight)).sum();
+        if sum != u64::from(FULL_WEIGHT) {
+            return Err(SnapshotError::Weights(sum));
+        }
+        match self.targets.iter().find(|target| target.function.app.is_some()) {
+            Some(target) => Err(SnapshotError::ForeignTarget(target.function.to_string())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The name of the function a target means, where it is written as a plain name.
+impl Target {
+    /// All requests to one function.
+    pub fn only(function: Reference) -> Self {
+        Self { function, weight: FULL_WEIGHT }
+    }
+
+    /// The function's name, if the reference is well formed.
+    pub fn name(&self) -> Option<&Name> {
+        match &self.function.name {
+            crate::Subject::Name(name) => Some(name),
+            crate::Subject::Joined(_) => None,
+        }
+    }
+}

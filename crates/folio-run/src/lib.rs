@@ -1,0 +1,4 @@
+//! Runs the code of functions: the only crate that starts any. Workers are processes in a jail; wasm runs in
+//! this process, in an engine of its own.
+
+pub mod code;
