@@ -116,6 +116,7 @@ impl<'a> Builder<'a> {
             origin,
             next_number: Number::FIRST,
             latest: None,
+            newest: None,
             draft: None,
             revision: 0,
         })
@@ -153,6 +154,7 @@ impl<'a> Builder<'a> {
         self.push(Edit::Publish { uid: unit.uid, version: version.clone(), waits: false })?;
         unit.next_number = version.number.next();
         unit.latest = Some(version.number);
+        unit.newest = Some(version.number);
         Ok(version)
     }
 
