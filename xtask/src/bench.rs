@@ -1,9 +1,14 @@
 //! Measures folio beside its peers, as ratios within one run. Nothing here fails because something is slow: each
 //! figure stands beside its goal, and a person reads them.
 
+mod gateway;
+mod serving;
 mod trees;
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
 use crate::run::{self, Program};
@@ -16,6 +21,8 @@ pub(crate) enum Subject {
     Store,
     /// Only the tree against git and borg
     Trees,
+    /// Functions behind the gateway against wasmtime, workerd, Node, uvicorn and the functions frameworks
+    Gateway,
 }
 
 /// Programs only the benchmarks need.
@@ -31,5 +38,22 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             trees::run()
         }
         Subject::Trees => trees::run(),
+        Subject::Gateway => gateway::run(),
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]
+fn start() -> Instant {
+    Instant::now()
+}
+
+/// The program that is measured.
+fn binary() -> String {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| run::root().join("target"));
+    target.join("release/folio").display().to_string()
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("the project's path is not text")
 }

@@ -72,20 +72,37 @@ pub(crate) fn start(program: &Program<'_>) -> Result<Running> {
         .spawn()
         .with_context(|| format!("cannot start `{}`", program.name))?;
     let said = child.stderr.take().expect("it was asked for");
-    Ok(Running { child, said: BufReader::new(said) })
+    Ok(Running { child, said: Some(BufReader::new(said)) })
+}
+
+/// Starts a program that runs beside us and whose words nobody reads.
+pub(crate) fn start_quietly(program: &Program<'_>) -> Result<Running> {
+    let child = program
+        .command()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", program.name))?;
+    Ok(Running { child, said: None })
 }
 
 /// A program that runs beside us. Stopped when dropped.
 pub(crate) struct Running {
     child: Child,
-    said: BufReader<ChildStderr>,
+    said: Option<BufReader<ChildStderr>>,
 }
 
 impl Running {
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for a line with a prefix and returns the rest of it.
     pub(crate) fn line_after(&mut self, prefix: &str) -> Result<String> {
         let mut said = String::new();
-        for line in self.said.by_ref().lines() {
+        for line in self.said.iter_mut().flat_map(|said| said.by_ref().lines()) {
             let line = line?;
             if let Some(rest) = line.strip_prefix(prefix) {
                 return Ok(rest.to_owned());

@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
+use super::{binary, start, text};
 use crate::run::{self, Program, Running};
 
 const VERSIONS: usize = 50;
@@ -62,7 +63,8 @@ impl Folio {
         let data = directory.join("folio");
         let path = text(&data)?;
         let program = binary();
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data", path];
+        let arguments =
+            ["serve", "--listen", "127.0.0.1:0", "--gateway", "127.0.0.1:0", "--data", path];
         let mut server = run::start(&Program::new(&program, &arguments))?;
         let url = server.line_after("listening on ")?;
         Ok(Self { data, cache: directory.join("folio-cache"), url, server: Some(server) })
@@ -254,19 +256,6 @@ fn show(bytes: u64, times: &[Vec<Duration>], sizes: &[u64]) {
         "bytes in the end, against borg  {}   goal <= 1",
         ratio(sizes[0] as f64, sizes[2] as f64)
     ));
-}
-
-#[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]
-fn start() -> Instant {
-    Instant::now()
-}
-
-fn binary() -> String {
-    run::root().join("target/release/folio").display().to_string()
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().context("the project's path is not text")
 }
 
 fn bytes_in(path: &Path) -> Result<u64> {
