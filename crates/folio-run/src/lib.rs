@@ -2,3 +2,7 @@
 //! this process, in an engine of its own.
 
 pub mod code;
+pub mod jail;
+mod headers;
+pub mod invoke;
+mod socket;
