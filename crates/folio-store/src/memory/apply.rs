@@ -3,24 +3,26 @@
 
 use folio_core::ports::{State, StoreError, TokenRecord};
 use folio_model::{
-    AppName, Change, Digest, Draft, Edit, Entry, Number, Origin, Unit, UnitKey, UnitUid, Version,
-    VersionKey,
+    AppName, Change, Digest, Draft, Edit, Entry, Kind, Number, Origin, Snapshot, Unit, UnitKey,
+    UnitUid, Version, VersionKey,
 };
 
 use super::rows::{Rows, UnitRow};
 
+mod builds;
 mod places;
 mod pointers;
+mod triggers;
 
 impl Rows {
     /// Writes an entry and everything it changes, or fails with some of it written.
     pub(super) fn apply(&mut self, change: &Change, entry: &Entry) -> Result<(), StoreError> {
         self.add_entry(entry);
-        for snapshot in &change.snapshots {
-            self.snapshots.put(snapshot.digest(), snapshot.clone());
-        }
+        change.snapshots.iter().for_each(|snapshot| self.keep_snapshot(snapshot));
+        let mut pins = change.snapshots.iter().flat_map(Snapshot::pins);
+        pins.try_for_each(|pin| self.has_snapshot(pin))?;
         for edit in &change.edits {
-            self.edit(edit, entry.seq)?;
+            self.edit(&change.app, edit, entry.seq)?;
             edit.unit().map_or(Ok(()), |uid| self.touch(&change.app, uid, entry.seq))?;
         }
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
@@ -44,7 +46,7 @@ impl Rows {
         }
     }
 
-    fn edit(&mut self, edit: &Edit, seq: u64) -> Result<(), StoreError> {
+    fn edit(&mut self, app: &AppName, edit: &Edit, seq: u64) -> Result<(), StoreError> {
         match edit {
             Edit::CreateApp { app } => {
                 ensure(!self.apps.has(app), || format!("app `{app}`"))?;
@@ -59,7 +61,9 @@ impl Rows {
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,
             Edit::RestoreUnit { uid, key } => self.restore_unit(*uid, key)?,
             Edit::SetDraft { uid, from, to } => self.set_draft(*uid, from.as_ref(), to.as_ref())?,
-            Edit::Publish { uid, version } => self.publish(self.living(*uid)?, version)?,
+            Edit::Publish { uid, version, waits } => {
+                self.publish(self.living(*uid)?, version, *waits)?;
+            }
             Edit::DeleteVersion { uid, version } => {
                 self.delete_version(self.living(*uid)?, version)?;
             }
@@ -68,6 +72,13 @@ impl Rows {
             }
             Edit::Describe { uid, number, from, to } => {
                 self.describe(&self.living(*uid)?, *number, from, to)?;
+            }
+            Edit::Built { key, from, to, readies } => {
+                self.built(*key, from.as_ref(), to)?;
+                for ready in readies {
+                    self.ready(*key, *ready)?;
+                    self.touch(app, ready.unit, seq)?;
+                }
             }
             Edit::Move { pointer, from, to } => {
                 self.move_pointer(pointer, from.as_ref(), to.as_ref(), seq)?;
@@ -107,13 +118,14 @@ impl Rows {
         let key = key.clone();
         self.names.put(key.clone(), uid);
         self.app_units.put((key.app.clone(), uid), ());
-        self.put_unit(Unit { uid, key, origin, next_number, latest: None, draft: None, revision });
+        let (latest, newest, draft) = (None, None, None);
+        self.put_unit(Unit { uid, key, origin, next_number, latest, newest, draft, revision });
         Ok(())
     }
 
     fn delete_unit(&mut self, uid: UnitUid, key: &UnitKey) -> Result<(), StoreError> {
         let unit = self.living(uid)?;
-        let bare = unit.draft.is_none() && unit.latest.is_none() && self.aliases(uid)?.is_empty();
+        let bare = unit.draft.is_none() && unit.newest.is_none() && self.aliases(uid)?.is_empty();
         ensure(unit.key == *key && bare, || key.to_string())?;
         self.names.remove(key);
         self.units.put(uid, UnitRow { unit, lives: false });
@@ -149,7 +161,12 @@ impl Rows {
         Ok(())
     }
 
-    fn publish(&mut self, mut unit: Unit, version: &Version) -> Result<(), StoreError> {
+    fn publish(
+        &mut self,
+        mut unit: Unit,
+        version: &Version,
+        waits: bool,
+    ) -> Result<(), StoreError> {
         let what = || format!("the next version of {}", unit.key);
         ensure(version.number == unit.next_number, what)?;
         let id = (unit.uid, version.id.clone());
@@ -157,12 +174,16 @@ impl Rows {
         self.has_snapshot(version.snapshot)?;
         self.ids.put(id, version.number);
         self.taken_ids.put((unit.key.app.clone(), version.id.clone()), ());
-        self.versions.put(VersionKey { unit: unit.uid, number: version.number }, version.clone());
+        let key = VersionKey { unit: unit.uid, number: version.number };
+        self.versions.put(key, version.clone());
+        if waits {
+            self.wait(key, version)?;
+        }
         unit.next_number = version.number.next();
         self.survive(unit, version)
     }
 
-    fn delete_version(&mut self, mut unit: Unit, version: &Version) -> Result<(), StoreError> {
+    fn delete_version(&mut self, unit: Unit, version: &Version) -> Result<(), StoreError> {
         let key = VersionKey { unit: unit.uid, number: version.number };
         let found = self.version(key)?;
         ensure(found.as_ref() == Some(version), || what(&unit, version.number))?;
@@ -170,9 +191,7 @@ impl Rows {
         if let Some(uses) = version.uses {
             self.users.update(uses, |users| users.remove(&key));
         }
-        unit.latest = self.last_surviving(&unit)?;
-        self.put_unit(unit);
-        Ok(())
+        self.find_latest(unit)
     }
 
     fn restore_version(&mut self, unit: Unit, version: &Version) -> Result<(), StoreError> {
@@ -183,20 +202,26 @@ impl Rows {
     }
 
     /// Counts a version among the surviving ones.
-    fn survive(&mut self, mut unit: Unit, version: &Version) -> Result<(), StoreError> {
+    fn survive(&mut self, unit: Unit, version: &Version) -> Result<(), StoreError> {
         let key = VersionKey { unit: unit.uid, number: version.number };
         self.surviving.put(key, ());
         if let Some(uses) = version.uses {
             self.users.update(uses, |users| users.insert(key));
         }
-        unit.latest = self.last_surviving(&unit)?;
-        self.put_unit(unit);
-        Ok(())
+        self.find_latest(unit)
     }
 
-    fn last_surviving(&self, unit: &Unit) -> Result<Option<Number>, StoreError> {
+    /// Finds out anew which versions of a unit are its last.
+    fn find_latest(&mut self, mut unit: Unit) -> Result<(), StoreError> {
         let beyond = VersionKey { unit: unit.uid, number: unit.next_number };
-        Ok(self.version_before(beyond)?.map(|version| version.number))
+        unit.newest = self.version_before(beyond)?.map(|version| version.number);
+        let latest = self.ready_before(beyond)?;
+        unit.latest = latest.as_ref().map(|version| version.number);
+        if unit.key.kind == Kind::Trigger {
+            self.aim(&unit, latest.map(|version| version.snapshot));
+        }
+        self.put_unit(unit);
+        Ok(())
     }
 
     fn describe(
@@ -222,7 +247,7 @@ impl Rows {
     /// Refuses a change that leaves a draft or version without its package, or a pointer without its target.
     fn nothing_dangles(&self, edit: &Edit) -> Result<(), StoreError> {
         match edit {
-            Edit::Publish { uid, version } | Edit::RestoreVersion { uid, version } => {
+            Edit::Publish { uid, version, .. } | Edit::RestoreVersion { uid, version } => {
                 let key = VersionKey { unit: *uid, number: version.number };
                 let uses = version.uses.filter(|_| self.surviving.has(&key));
                 self.package_survives(uses)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::Hash;
 
-use folio_model::{AppName, Number, Pointer, UnitUid, VersionId};
+use folio_model::{AppName, Digest, Name, Number, Pointer, UnitUid, VersionId};
 
 use super::rows::Rows;
 use super::table::Table;
@@ -18,11 +18,14 @@ pub(crate) struct Keys {
     pub(crate) taken_ids: BTreeSet<(AppName, VersionId)>,
     pub(crate) moved: BTreeSet<Pointer>,
     pub(crate) app_versions: BTreeSet<(AppName, Number)>,
+    pub(crate) builds: BTreeSet<Digest>,
+    pub(crate) aimed_at: BTreeSet<(AppName, Name)>,
 }
 
 impl Rows {
     /// Everything these rows have a name for.
     pub(super) fn keys(&self) -> Keys {
+        let aimed_at = self.aimed_at.range(..).filter(|(_, triggers)| !triggers.is_empty());
         Keys {
             apps: of(&self.apps),
             tokens: of(&self.tokens),
@@ -31,6 +34,8 @@ impl Rows {
             taken_ids: of(&self.taken_ids),
             moved: of(&self.moves),
             app_versions: of(&self.app_versions),
+            builds: of(&self.builds),
+            aimed_at: aimed_at.map(|(key, _)| key.clone()).collect(),
         }
     }
 }

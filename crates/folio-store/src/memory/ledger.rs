@@ -49,7 +49,7 @@ impl MemoryLedger {
     /// Stores a snapshot before any change names it.
     pub(crate) fn know(&self, snapshot: Snapshot) {
         let mut rows = self.write();
-        rows.snapshots.put(snapshot.digest(), snapshot);
+        rows.keep_snapshot(&snapshot);
         rows.commit();
     }
 

@@ -7,12 +7,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use folio_core::ports::{Lease, Queue, StoreError, Task};
 use folio_model::Timestamp;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 /// A queue that lasts as long as the process.
 #[derive(Default)]
 pub struct MemoryQueue {
     tasks: Mutex<Tasks>,
+    pushed: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -51,7 +53,11 @@ impl Tasks {
 
 impl Waiting {
     fn is_free(&self, now: Timestamp) -> bool {
-        self.task.due <= now && self.lease.as_ref().is_none_or(|held| held.until <= now)
+        self.free_from() <= now
+    }
+
+    fn free_from(&self) -> Timestamp {
+        self.lease.as_ref().map_or(self.task.due, |held| held.until.max(self.task.due))
     }
 }
 
@@ -65,6 +71,7 @@ impl Queue for MemoryQueue {
         tasks.pushed += 1;
         let waiting = Waiting { place: tasks.pushed, attempt: 0, lease: None, task };
         tasks.by_name.insert(waiting.task.name.clone(), waiting);
+        self.pushed.send_modify(|pushed| *pushed += 1);
         Ok(true)
     }
 
@@ -99,6 +106,17 @@ impl Queue for MemoryQueue {
         let Some(waiting) = tasks.held(token) else { return Ok(false) };
         waiting.lease = None;
         waiting.task.due = due;
+        self.pushed.send_modify(|pushed| *pushed += 1);
         Ok(true)
+    }
+
+    async fn next_due(&self, topic: &str) -> Result<Option<Timestamp>, StoreError> {
+        let tasks = self.tasks();
+        let of_topic = tasks.by_name.values().filter(|waiting| waiting.task.topic == topic);
+        Ok(of_topic.map(Waiting::free_from).min())
+    }
+
+    fn pushed(&self) -> watch::Receiver<u64> {
+        self.pushed.subscribe()
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folio_core::ports::TokenRecord;
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, Digest, Entry, EntryHash, Number, Placement, Pointer,
-    Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Name, Number,
+    Placement, Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
 };
 
 use super::table::{Journal, Table};
@@ -50,6 +51,9 @@ rows! {
     tokens: String => TokenRecord,
     answers: String => Answer,
     snapshots: Digest => Snapshot,
+    /// The package that has a build key.
+    recipes: Digest => Digest,
+    builds: Digest => BuildRecord,
     /// All units, deleted ones too.
     units: UnitUid => UnitRow,
     app_units: (AppName, UnitUid) => (),
@@ -58,6 +62,9 @@ rows! {
     /// All versions, deleted ones too.
     versions: VersionKey => Version,
     surviving: VersionKey => (),
+    /// The builds that versions wait for, deleted ones too.
+    waits: VersionKey => Digest,
+    waiting: Digest => BTreeSet<VersionKey>,
     ids: (UnitUid, VersionId) => Number,
     taken_ids: (AppName, VersionId) => (),
     users: VersionKey => BTreeSet<VersionKey>,
@@ -70,6 +77,9 @@ rows! {
     app_version_ids: (AppName, VersionId) => Number,
     app_version_times: (AppName, Timestamp, Number) => (),
     placements: (UnitUid, Number) => Interval,
+    /// The functions each trigger's latest version names.
+    aims: UnitUid => BTreeSet<Name>,
+    aimed_at: (AppName, Name) => BTreeSet<UnitUid>,
 }
 
 impl Rows {

@@ -1,9 +1,11 @@
 //! The state as memory holds it. Each method says what the port promises, in the plainest way.
 
-use folio_core::ports::{Page, State, StoreError, TokenRecord};
+use std::collections::BTreeSet;
+
+use folio_core::ports::{Page, PendingBuild, StandingTrigger, State, StoreError, TokenRecord};
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, Digest, Entry, Kind, Name, Number, Placement, Pointer,
-    Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Placement,
+    Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 
@@ -27,7 +29,7 @@ impl State for Rows {
     }
 
     fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {
-        Ok(self.units.get(&uid).filter(|row| row.lives).map(|row| row.unit.clone()))
+        Ok(self.living_unit(uid))
     }
 
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {
@@ -66,6 +68,51 @@ impl State for Rows {
         let first = VersionKey { unit: key.unit, number: Number::FIRST };
         let below = self.surviving.range(first..key).next_back();
         Ok(below.and_then(|(key, ())| self.versions.get(key).cloned()))
+    }
+
+    fn ready_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        let first = VersionKey { unit: key.unit, number: Number::FIRST };
+        let mut below = self.surviving.range(first..key).rev().map(|(key, ())| key);
+        let ready = below.find(|key| !self.waits.has(key));
+        Ok(ready.and_then(|key| self.versions.get(key).cloned()))
+    }
+
+    fn is_ready(&self, key: VersionKey) -> Result<bool, StoreError> {
+        Ok(self.versions.has(&key) && !self.waits.has(&key))
+    }
+
+    fn build(&self, key: Digest) -> Result<Option<BuildRecord>, StoreError> {
+        Ok(self.builds.get(&key).cloned())
+    }
+
+    fn waiting(&self, key: Digest) -> Result<Vec<VersionKey>, StoreError> {
+        let waiting = self.waiting.get(&key).into_iter().flatten();
+        Ok(waiting.filter(|key| self.surviving.has(key)).copied().collect())
+    }
+
+    fn builds_pending(&self, limit: usize) -> Result<Vec<PendingBuild>, StoreError> {
+        let waits = self.waits.range(..).filter(|(key, _)| self.surviving.has(key));
+        let drafts = self.units.range(..).filter_map(|(_, row)| row.unit.draft.as_ref());
+        let drafts = drafts.filter_map(|draft| self.build_key(draft.snapshot));
+        let needed: BTreeSet<_> = waits.map(|(_, build)| *build).chain(drafts).collect();
+        let pending = needed.into_iter().filter(|key| !self.builds.has(key));
+        let package = |key| self.recipes.get(&key).copied();
+        let pending = pending.filter_map(|key| Some(PendingBuild { key, package: package(key)? }));
+        Ok(pending.take(limit).collect())
+    }
+
+    fn triggers_of(&self, app: &AppName, function: &Name) -> Result<Vec<Unit>, StoreError> {
+        let triggers = self.aimed_at.get(&(app.clone(), function.clone())).into_iter().flatten();
+        let mut units: Vec<_> = triggers.filter_map(|uid| self.living_unit(*uid)).collect();
+        units.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(units)
+    }
+
+    fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError> {
+        let units = self.aims.range(..).filter_map(|(uid, _)| self.living_unit(*uid));
+        let mut triggers: Vec<_> = units.filter_map(|unit| self.standing(unit)).collect();
+        triggers.sort_by(|a, b| a.unit.key.cmp(&b.unit.key));
+        Ok(triggers)
     }
 
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
@@ -204,7 +251,9 @@ impl State for Rows {
         let held = versions.map(|version| (version.snapshot, version.archive));
         let drafts = self.units.range(..).filter_map(|(_, row)| row.unit.draft.as_ref());
         let held = held.chain(drafts.map(|draft| (draft.snapshot, draft.archive)));
-        let roots = held.flat_map(|(snapshot, archive)| self.trees(snapshot).chain(archive));
+        let roots = held.flat_map(|(snapshot, archive)| {
+            self.trees(snapshot).chain(self.made(snapshot)).chain(archive)
+        });
         let mut roots: Vec<_> = roots.collect();
         roots.sort_unstable();
         roots.dedup();
@@ -228,10 +277,30 @@ impl Rows {
         let own = self.snapshots.get(&snapshot);
         let pinned = own.and_then(|snapshot| match snapshot {
             Snapshot::Function(spec) => self.snapshots.get(&spec.package.snapshot),
-            Snapshot::Package(_) => None,
+            Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
         });
         let both = own.into_iter().chain(pinned);
         both.flat_map(Snapshot::contents).map(|content| content.tree)
+    }
+
+    /// What the build of a snapshot, or of the package it froze, made and printed.
+    fn made(&self, snapshot: Digest) -> impl Iterator<Item = Digest> {
+        let record = self.build_key(snapshot).and_then(|key| self.builds.get(&key));
+        let tree = record.and_then(|record| record.result).map(|content| content.tree);
+        tree.into_iter().chain(record.and_then(|record| record.log))
+    }
+
+    fn living_unit(&self, uid: UnitUid) -> Option<Unit> {
+        self.units.get(&uid).filter(|row| row.lives).map(|row| row.unit.clone())
+    }
+
+    /// What a trigger's latest version says.
+    fn standing(&self, unit: Unit) -> Option<StandingTrigger> {
+        let latest = VersionKey { unit: unit.uid, number: unit.latest? };
+        match self.snapshots.get(&self.versions.get(&latest)?.snapshot)? {
+            Snapshot::Trigger(spec) => Some(StandingTrigger { spec: spec.clone(), unit }),
+            _ => None,
+        }
     }
 }
 

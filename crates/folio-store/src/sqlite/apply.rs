@@ -4,16 +4,19 @@
 
 use folio_core::crash;
 use folio_core::ports::{Plan, StoreError};
-use folio_model::{Answer, Change, Entry, EntryHash, Snapshot, canonical};
+use folio_model::{Answer, Change, Digest, Entry, EntryHash, Snapshot, canonical};
 use rusqlite::{Connection, params};
 
 use super::index;
 use super::query::{exists, run, signed, to_json};
+use super::state::builds::own_key;
 use super::state::{Seen, history};
 
+mod builds;
 mod edits;
 mod places;
 mod pointers;
+mod triggers;
 mod versions;
 
 /// Runs a plan against the newest state and writes what it wants.
@@ -37,7 +40,7 @@ struct Writing<'a> {
 impl Writing<'_> {
     fn change(&self, change: &Change, entry: &Entry, last: EntryHash) -> Result<(), StoreError> {
         self.entry(entry, last)?;
-        change.snapshots.iter().try_for_each(|snapshot| self.snapshot(snapshot))?;
+        self.snapshots(&change.snapshots)?;
         change.edits.iter().try_for_each(|edit| self.edit(&change.app, edit))?;
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
         self.app_version(change)?;
@@ -56,26 +59,36 @@ impl Writing<'_> {
         run(self.conn, sql, values).map(|_| ())
     }
 
-    fn snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        let digest = snapshot.digest();
-        let pin = match snapshot {
-            Snapshot::Function(spec) => Some(spec.package.snapshot),
-            Snapshot::Package(_) => None,
-        };
-        let sql = "INSERT INTO snapshots (digest, encoding, body, pin) VALUES (?1, 1, ?2, ?3) \
-                   ON CONFLICT DO NOTHING";
+    /// Stores snapshots, in whatever order. What those that are new stand on must be stored, too.
+    fn snapshots(&self, snapshots: &[Snapshot]) -> Result<(), StoreError> {
+        let mut pins = Vec::new();
+        for snapshot in snapshots {
+            if self.snapshot(snapshot)? {
+                pins.extend(snapshot.pins());
+            }
+        }
+        pins.into_iter().try_for_each(|pin| self.has_snapshot(pin))
+    }
+
+    /// Stores a snapshot and says whether it is new.
+    fn snapshot(&self, snapshot: &Snapshot) -> Result<bool, StoreError> {
+        let sql = "INSERT INTO snapshots (digest, encoding, body, pin, build) \
+                   VALUES (?1, 1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
         let body = canonical::encode(snapshot);
-        let pin = pin.as_ref().map(|pin| pin.as_bytes());
-        run(self.conn, sql, params![digest.as_bytes(), body, pin])?;
+        let digest = Digest::of(&body);
+        let (pin, build) = (package_pin(snapshot), own_key(snapshot));
+        let (pin, build) =
+            (pin.as_ref().map(Digest::as_bytes), build.as_ref().map(Digest::as_bytes));
+        let added = run(self.conn, sql, params![digest.as_bytes(), body, pin, build])?;
         let sql =
             "INSERT INTO snapshot_trees (snapshot, tree) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         for content in snapshot.contents() {
             run(self.conn, sql, params![digest.as_bytes(), content.tree.as_bytes()])?;
         }
-        Ok(())
+        Ok(added == 1)
     }
 
-    fn has_snapshot(&self, digest: folio_model::Digest) -> Result<(), StoreError> {
+    fn has_snapshot(&self, digest: Digest) -> Result<(), StoreError> {
         let sql = "SELECT 1 FROM snapshots WHERE digest = ?1";
         let found = exists(self.conn, sql, [digest.as_bytes()])?;
         ensure(found, || format!("snapshot {digest}"))
@@ -89,6 +102,14 @@ impl Writing<'_> {
         let values = params![answer.key, request, body, checksum.as_bytes(), signed(self.seq)];
         let added = run(self.conn, sql, values)?;
         ensure(added == 1, || format!("the answer to request `{}`", answer.key))
+    }
+}
+
+/// The package a function froze.
+pub(super) fn package_pin(snapshot: &Snapshot) -> Option<Digest> {
+    match snapshot {
+        Snapshot::Function(spec) => Some(spec.package.snapshot),
+        Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
     }
 }
 

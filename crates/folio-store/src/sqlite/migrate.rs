@@ -4,13 +4,32 @@
 use folio_core::crash;
 use folio_core::ports::StoreError;
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::{Batch, Connection};
+use rusqlite::{Batch, Connection, params};
 
 use super::error::failure;
+use super::query::{all, digest, run};
+use super::state::builds::own_key;
+use super::state::versions::read_snapshot;
 
 /// The steps: the first makes schema 1, the second turns 1 into 2. Never edit one that was released.
-const STEPS: &[&str] =
-    &[include_str!("../schema/001_ledger.sql"), include_str!("../schema/002_blobs.sql")];
+const STEPS: &[Step] = &[
+    Step::plain(include_str!("../schema/001_ledger.sql")),
+    Step::plain(include_str!("../schema/002_blobs.sql")),
+    Step { sql: include_str!("../schema/003_builds.sql"), then: note_build_keys },
+];
+
+/// What turns one schema into the next.
+struct Step {
+    sql: &'static str,
+    /// What SQL cannot say.
+    then: fn(&Connection) -> Result<(), StoreError>,
+}
+
+impl Step {
+    const fn plain(sql: &'static str) -> Self {
+        Self { sql, then: |_| Ok(()) }
+    }
+}
 
 /// The newest schema this program knows.
 pub(crate) fn newest() -> u32 {
@@ -52,11 +71,29 @@ fn step(conn: &mut Connection, schema: u32) -> Result<(), StoreError> {
         statement.execute([]).map_err(failure(context))?;
         crash::point("migrate.step");
     }
+    (STEPS[schema as usize - 1].then)(&transaction)?;
     transaction.pragma_update(None, "user_version", schema).map_err(failure(context))?;
     transaction.commit().map_err(failure(context))
 }
 
 /// The statements that make a schema from the one before.
 pub(super) fn step_sql(schema: u32) -> &'static str {
-    STEPS[schema as usize - 1]
+    STEPS[schema as usize - 1].sql
+}
+
+/// Notes beside every package what has to be built of it.
+fn note_build_keys(conn: &Connection) -> Result<(), StoreError> {
+    let bodies = all(conn, "SELECT digest, body FROM snapshots", [], |row| {
+        Ok((digest(row, 0)?, row.get::<_, Vec<u8>>(1)?))
+    })?;
+    for (name, body) in bodies {
+        // Verify tells of damaged ones; the rest must stay within reach.
+        if let Ok(snapshot) = read_snapshot(name, &body)
+            && let Some(key) = own_key(&snapshot)
+        {
+            let sql = "UPDATE snapshots SET build = ?2 WHERE digest = ?1";
+            run(conn, sql, params![name.as_bytes(), key.as_bytes()])?;
+        }
+    }
+    Ok(())
 }

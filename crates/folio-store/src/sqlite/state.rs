@@ -1,16 +1,18 @@
 //! The state as SQLite holds it, seen through one connection: inside the writer's transaction, or on a reader.
 //! Every lookup is by index; the queries are in the modules below, named after what they read.
 
-use folio_core::ports::{Page, State, StoreError, TokenRecord};
+use folio_core::ports::{Page, PendingBuild, StandingTrigger, State, StoreError, TokenRecord};
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, Digest, Entry, Kind, Number, Placement, Pointer, Snapshot,
-    Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Placement,
+    Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use rusqlite::Connection;
 
+pub(crate) mod builds;
 pub(crate) mod history;
 pub(crate) mod places;
 pub(crate) mod pointers;
+pub(crate) mod triggers;
 pub(crate) mod units;
 pub(crate) mod versions;
 
@@ -60,6 +62,34 @@ impl State for Seen<'_> {
 
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
         versions::before(self.0, key)
+    }
+
+    fn ready_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        versions::ready_before(self.0, key)
+    }
+
+    fn is_ready(&self, key: VersionKey) -> Result<bool, StoreError> {
+        builds::is_ready(self.0, key)
+    }
+
+    fn build(&self, key: Digest) -> Result<Option<BuildRecord>, StoreError> {
+        builds::record(self.0, key)
+    }
+
+    fn waiting(&self, key: Digest) -> Result<Vec<VersionKey>, StoreError> {
+        builds::waiting(self.0, key)
+    }
+
+    fn builds_pending(&self, limit: usize) -> Result<Vec<PendingBuild>, StoreError> {
+        builds::pending(self.0, limit)
+    }
+
+    fn triggers_of(&self, app: &AppName, function: &Name) -> Result<Vec<Unit>, StoreError> {
+        triggers::aimed_at(self.0, app, function)
+    }
+
+    fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError> {
+        triggers::standing(self.0)
     }
 
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
@@ -168,6 +198,10 @@ impl State for Seen<'_> {
     }
 
     fn content_roots(&self) -> Result<Vec<Digest>, StoreError> {
-        versions::content_roots(self.0)
+        let mut roots = versions::content_roots(self.0)?;
+        roots.extend(builds::roots(self.0)?);
+        roots.sort_unstable();
+        roots.dedup();
+        Ok(roots)
     }
 }

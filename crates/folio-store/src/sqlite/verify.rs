@@ -1,13 +1,16 @@
 //! Checks that the ledger is whole: that every line is the one that was written, that every rule of the state
 //! holds, and that the state is what the lines add up to. Reads only, and believes nothing it reads.
 
-use folio_core::ports::{Damage, StoreError};
+use folio_core::ports::{Damage, State as _, StoreError};
 use folio_model::{Digest, Entry, Snapshot, canonical};
 use rusqlite::Connection;
 
 use super::Db;
+use super::apply::package_pin;
 use super::error::failure;
 use super::query::{all, digest, digest_option, seq};
+use super::state::Seen;
+use super::state::builds::own_key;
 use super::state::units::{check_answer, read_answer};
 use super::state::versions::read_snapshot;
 
@@ -123,14 +126,16 @@ impl Line {
 
 /// Every snapshot is what its digest says, and what is noted beside it is what it holds.
 fn snapshots(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "SELECT digest, body, pin FROM snapshots ORDER BY digest";
+    let sql = "SELECT digest, body, pin, build FROM snapshots ORDER BY digest";
     let mut statement = conn.prepare(sql).map_err(failure("list snapshots"))?;
     let mut rows = statement.query([]).map_err(failure("list snapshots"))?;
     while let Some(row) = rows.next().map_err(failure("list snapshots"))? {
-        let read = || Ok((digest(row, 0)?, row.get::<_, Vec<u8>>(1)?, digest_option(row, 2)?));
-        let (name, body, pin) = read().map_err(failure("read a snapshot"))?;
+        let read = || Ok((digest(row, 0)?, row.get::<_, Vec<u8>>(1)?));
+        let (name, body) = read().map_err(failure("read a snapshot"))?;
+        let noted = || Ok((digest_option(row, 2)?, digest_option(row, 3)?));
+        let noted = noted().map_err(failure("read a snapshot"))?;
         match read_snapshot(name, &body) {
-            Ok(snapshot) => notes(conn, found, &snapshot, pin)?,
+            Ok(snapshot) => notes(conn, found, &snapshot, noted)?,
             Err(damage) => {
                 found.damages.push(Damage { what: damage.to_string(), digest: Some(name) });
             }
@@ -154,18 +159,19 @@ fn notes(
     conn: &Connection,
     found: &mut Found,
     snapshot: &Snapshot,
-    pin: Option<Digest>,
+    (pin, build): (Option<Digest>, Option<Digest>),
 ) -> Result<(), StoreError> {
     let name = snapshot.digest();
-    let holds = match snapshot {
-        Snapshot::Function(spec) => Some(spec.package.snapshot),
-        Snapshot::Package(_) => None,
-    };
+    for pinned in snapshot.pins() {
+        let stored = Seen(conn).snapshot(pinned)?.is_some();
+        found.expect(stored, || format!("snapshot {name} stands on {pinned}, which is missing"));
+    }
+    let holds = package_pin(snapshot) == pin && own_key(snapshot) == build;
     let sql = "SELECT tree FROM snapshot_trees WHERE snapshot = ?1 ORDER BY tree";
     let noted = all(conn, sql, [name.as_bytes()], |row| digest(row, 0))?;
     let mut trees: Vec<_> = snapshot.contents().map(|content| content.tree).collect();
     trees.sort_unstable();
     trees.dedup();
-    found.expect(holds == pin && trees == noted, || format!("what is noted of snapshot {name}"));
+    found.expect(holds && trees == noted, || format!("what is noted of snapshot {name}"));
     Ok(())
 }

@@ -22,7 +22,9 @@ impl Writing<'_> {
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,
             Edit::RestoreUnit { uid, key } => self.restore_unit(*uid, key)?,
             Edit::SetDraft { uid, from, to } => self.set_draft(*uid, from.as_ref(), to.as_ref())?,
-            Edit::Publish { uid, version } => return self.publish(app, *uid, version),
+            Edit::Publish { uid, version, waits } => {
+                return self.publish(app, *uid, version, *waits);
+            }
             Edit::DeleteVersion { uid, version } => {
                 self.delete_version(&self.living(*uid)?, version)?;
             }
@@ -32,6 +34,10 @@ impl Writing<'_> {
             Edit::Describe { uid, number, from, to } => {
                 let unit = self.living(*uid)?;
                 self.describe(&unit, *number, from, to)?;
+            }
+            Edit::Built { key, from, to, readies } => {
+                self.built(*key, from.as_ref(), to)?;
+                self.ready(app, (*key, to), readies)?;
             }
             Edit::Move { pointer, from, to } => {
                 self.move_pointer(pointer, from.as_ref(), to.as_ref())?;
@@ -62,7 +68,7 @@ impl Writing<'_> {
 
     fn delete_unit(&self, uid: UnitUid, key: &UnitKey) -> Result<(), StoreError> {
         let unit = self.living(uid)?;
-        let bare = unit.draft.is_none() && unit.latest.is_none();
+        let bare = unit.draft.is_none() && unit.newest.is_none();
         let unnamed = Seen(self.conn).aliases(uid)?.is_empty();
         ensure(unit.key == *key && bare && unnamed, || key.to_string())?;
         let sql = "UPDATE units SET deleted_in = ?2 WHERE uid = ?1";
@@ -103,7 +109,7 @@ impl Writing<'_> {
     }
 
     /// Notes the entry that last touched a unit. A change touches units of its own app only.
-    fn touch(&self, app: &AppName, uid: UnitUid) -> Result<(), StoreError> {
+    pub(super) fn touch(&self, app: &AppName, uid: UnitUid) -> Result<(), StoreError> {
         let sql = "UPDATE units SET revision = ?3 WHERE uid = ?1 AND app = ?2";
         let values = params![uid.0.as_bytes(), app.as_str(), signed(self.seq)];
         ensure(run(self.conn, sql, values)? == 1, || format!("unit {uid}"))

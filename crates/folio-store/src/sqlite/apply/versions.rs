@@ -1,11 +1,12 @@
 //! Writes the edits of versions. No edit alters one: publishing adds, deleting hides, restoring shows again.
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{AppName, Digest, Edit, Number, Unit, UnitUid, Version, VersionKey};
+use folio_model::{AppName, Digest, Edit, Kind, Number, Unit, UnitUid, Version, VersionKey};
 use rusqlite::params;
 
 use super::{Writing, ensure};
-use crate::sqlite::query::{moment, run, signed};
+use crate::sqlite::query::{moment, one, run, signed};
+use crate::sqlite::state::units::kind;
 use crate::sqlite::state::{Seen, versions};
 
 impl Writing<'_> {
@@ -15,22 +16,35 @@ impl Writing<'_> {
         app: &AppName,
         uid: UnitUid,
         version: &Version,
+        waits: bool,
     ) -> Result<(), StoreError> {
-        let sql = "UPDATE units SET next_number = ?3 + 1, latest = ?3, revision = ?4 \
-                   WHERE uid = ?1 AND app = ?2 AND next_number = ?3 AND deleted_in IS NULL";
+        let sql = "UPDATE units SET next_number = ?3 + 1, newest = ?3, \
+                   latest = CASE WHEN ?5 THEN latest ELSE ?3 END, revision = ?4 \
+                   WHERE uid = ?1 AND app = ?2 AND next_number = ?3 AND deleted_in IS NULL \
+                   RETURNING kind";
         let number = signed(version.number.get());
-        let values = params![uid.0.as_bytes(), app.as_str(), number, signed(self.seq)];
-        let next = run(self.conn, sql, values)? == 1;
-        ensure(next, || format!("version {number} of unit {uid}"))?;
-        ensure(self.insert(uid, version)? == 1, || format!("version `{}`", version.id))?;
+        let values = params![uid.0.as_bytes(), app.as_str(), number, signed(self.seq), waits];
+        let kind = one(self.conn, sql, values, |row| kind(row, 0))?;
+        ensure(kind.is_some(), || format!("version {number} of unit {uid}"))?;
+        let awaited = if waits { Some(self.awaited(version)?) } else { None };
+        let added = self.insert(uid, version, awaited)? == 1;
+        ensure(added, || format!("version `{}`", version.id))?;
+        if kind == Some(Kind::Trigger) && !waits {
+            self.aim(app, uid, Some(version.snapshot))?;
+        }
         let sql = "INSERT INTO taken_ids (app, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         run(self.conn, sql, [app.as_str(), version.id.as_str()]).map(|_| ())
     }
 
-    fn insert(&self, uid: UnitUid, version: &Version) -> Result<usize, StoreError> {
+    fn insert(
+        &self,
+        uid: UnitUid,
+        version: &Version,
+        awaited: Option<Digest>,
+    ) -> Result<usize, StoreError> {
         let sql = "INSERT INTO versions (unit, number, id, snapshot, uses_unit, uses_number, archive, \
-                   created_at, created_by, description) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
-                   ON CONFLICT DO NOTHING";
+                   created_at, created_by, description, waits_for) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
         let values = params![
             uid.0.as_bytes(),
             signed(version.number.get()),
@@ -42,6 +56,7 @@ impl Writing<'_> {
             moment(version.created_at),
             version.created_by.as_str(),
             version.description,
+            awaited.as_ref().map(Digest::as_bytes),
         ];
         run(self.conn, sql, values)
     }
@@ -79,12 +94,19 @@ impl Writing<'_> {
         ensure(run(self.conn, sql, values)? == 1, || what(unit, number))
     }
 
-    fn find_latest(&self, unit: &Unit) -> Result<(), StoreError> {
+    /// Finds out anew which versions of a unit are its last.
+    pub(super) fn find_latest(&self, unit: &Unit) -> Result<(), StoreError> {
         let beyond = VersionKey { unit: unit.uid, number: unit.next_number };
-        let latest = Seen(self.conn).version_before(beyond)?;
-        let latest = latest.map(|version| signed(version.number.get()));
-        let sql = "UPDATE units SET latest = ?2 WHERE uid = ?1";
-        run(self.conn, sql, params![unit.uid.0.as_bytes(), latest]).map(|_| ())
+        let state = Seen(self.conn);
+        let (newest, latest) = (state.version_before(beyond)?, state.ready_before(beyond)?);
+        if unit.key.kind == Kind::Trigger {
+            let snapshot = latest.as_ref().map(|version| version.snapshot);
+            self.aim(&unit.key.app, unit.uid, snapshot)?;
+        }
+        let number = |version: Option<Version>| version.map(|version| signed(version.number.get()));
+        let sql = "UPDATE units SET latest = ?2, newest = ?3 WHERE uid = ?1";
+        let values = params![unit.uid.0.as_bytes(), number(latest), number(newest)];
+        run(self.conn, sql, values).map(|_| ())
     }
 
     /// Refuses a change that leaves a version without its package, or a pointer or version without its
@@ -93,7 +115,7 @@ impl Writing<'_> {
         let state = Seen(self.conn);
         match edit {
             Edit::Publish { version, .. } if version.uses.is_none() => Ok(()),
-            Edit::Publish { uid, version } | Edit::RestoreVersion { uid, version } => {
+            Edit::Publish { uid, version, .. } | Edit::RestoreVersion { uid, version } => {
                 let key = VersionKey { unit: *uid, number: version.number };
                 if self.survives(key)? { self.package_survives(version.uses) } else { Ok(()) }
             }

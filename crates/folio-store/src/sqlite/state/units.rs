@@ -15,13 +15,14 @@ use crate::sqlite::query::{
 macro_rules! select_units {
     ($rest:literal) => {
         concat!(
-            "SELECT uid, app, kind, name, origin, next_number, latest, revision, \
+            "SELECT uid, units.app, kind, name, origin, next_number, latest, revision, newest, \
              snapshot, uses_unit, uses_number, archive \
              FROM units LEFT JOIN drafts ON drafts.unit = units.uid ",
             $rest
         )
     };
 }
+pub(super) use select_units;
 
 pub(super) fn has_app(conn: &Connection, app: &AppName) -> Result<bool, StoreError> {
     exists(conn, "SELECT 1 FROM apps WHERE name = ?1", [app.as_str()])
@@ -78,7 +79,8 @@ pub(super) fn with_draft_using(
     all(conn, sql, key, |row| uid(row, 0))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Unit> {
+/// Reads a unit and its draft from the first columns of a row.
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Unit> {
     let key = UnitKey { app: text(row, 1)?, kind: kind(row, 2)?, name: text(row, 3)? };
     Ok(Unit {
         uid: uid(row, 0)?,
@@ -87,7 +89,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Unit> {
         next_number: number(row, 5)?,
         latest: number_option(row, 6)?,
         revision: seq(row, 7)?,
-        draft: draft(row, 8)?,
+        newest: number_option(row, 8)?,
+        draft: draft(row, 9)?,
     })
 }
 
@@ -97,7 +100,8 @@ fn draft(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Draft>> {
     Ok(Some(Draft { snapshot, uses, archive: digest_option(row, column + 3)? }))
 }
 
-pub(super) fn kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
+/// Reads the kind of a unit.
+pub(crate) fn kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
     let word: String = row.get(column)?;
     let found = Kind::ALL.into_iter().find(|kind| kind.as_str() == word);
     found.ok_or_else(|| unknown(column, &word))

@@ -65,6 +65,18 @@ pub(super) fn before(conn: &Connection, key: VersionKey) -> Result<Option<Versio
     one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
 }
 
+pub(super) fn ready_before(
+    conn: &Connection,
+    key: VersionKey,
+) -> Result<Option<Version>, StoreError> {
+    let sql = select_versions!(
+        "INDEXED BY versions_surviving \
+         WHERE unit = ?1 AND number < ?2 AND deleted_in IS NULL AND waits_for IS NULL \
+         ORDER BY number DESC LIMIT 1"
+    );
+    one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
+}
+
 pub(super) fn users(conn: &Connection, key: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
     let sql = "SELECT unit, number FROM versions \
                WHERE uses_unit = ?1 AND uses_number = ?2 AND deleted_in IS NULL ORDER BY unit, number";

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{AppName, Kind, Number, UnitUid, VersionId, VersionKey};
+use folio_model::{AppName, Digest, Kind, Number, UnitUid, VersionId, VersionKey};
 use rusqlite::Connection;
 
 use super::Found;
 use crate::memory::Keys;
-use crate::sqlite::query::{all, number, text, uid};
+use crate::sqlite::query::{all, digest, number, text, uid};
 use crate::sqlite::state::Seen;
 use crate::sqlite::state::pointers::read_pointer;
 
@@ -39,6 +39,11 @@ pub(super) fn states(
     both.each(found, |keys| &keys.moved, moves_name, |s, pointer| s.moves(pointer))?;
     let app_version_name = |(app, number): &_| format!("app version {number} of app `{app}`");
     both.each(found, |keys| &keys.app_versions, app_version_name, app_version)?;
+    both.each(found, |keys| &keys.builds, |key| format!("build {key}"), build)?;
+    let aimed_name = |(app, name): &_| format!("what leads to function `{name}` of app `{app}`");
+    both.each(found, |keys| &keys.aimed_at, aimed_name, |s, (app, name)| s.triggers_of(app, name))?;
+    let triggers = stored.state.triggers()? == replayed.state.triggers()?;
+    found.expect(triggers, || "the list of triggers is not what the entries add up to".to_owned());
     let roots = stored.state.content_roots()? == replayed.state.content_roots()?;
     found.expect(roots, || {
         "the list of content to keep is not what the entries add up to".to_owned()
@@ -65,7 +70,11 @@ fn version(
     let Some((version, survives)) = state.version_by_id(*unit, id)? else { return Ok(None) };
     let key = VersionKey { unit: *unit, number: version.number };
     let users = (state.users(key)?, state.draft_users(key)?, state.pointers_to(key)?);
-    Ok(Some((version, survives, users, state.version(key)?)))
+    Ok(Some((version, survives, users, state.version(key)?, state.is_ready(key)?)))
+}
+
+fn build(state: &dyn State, key: &Digest) -> Result<impl PartialEq + use<>, StoreError> {
+    Ok((state.build(*key)?, state.waiting(*key)?))
 }
 
 fn app_version(
@@ -110,6 +119,7 @@ fn unit_name(state: &dyn State, uid: UnitUid) -> String {
 
 /// Everything the database has a name for.
 fn keys(conn: &Connection) -> Result<Keys, StoreError> {
+    let aimed_at = "SELECT DISTINCT app, function FROM trigger_targets";
     let moves = "SELECT DISTINCT kind, owner, name FROM pointer_moves";
     Ok(Keys {
         apps: set(all(conn, "SELECT name FROM apps", [], |row| text(row, 0))?),
@@ -125,6 +135,8 @@ fn keys(conn: &Connection) -> Result<Keys, StoreError> {
         app_versions: set(all(conn, "SELECT app, number FROM app_versions", [], |row| {
             Ok((text(row, 0)?, number(row, 1)?))
         })?),
+        builds: set(all(conn, "SELECT key FROM builds", [], |row| digest(row, 0))?),
+        aimed_at: set(all(conn, aimed_at, [], |row| Ok((text(row, 0)?, text(row, 1)?)))?),
     })
 }
 

@@ -25,13 +25,22 @@ const BREAKS: &[&str] = &[
      WHERE drafts.uses_unit IS NOT NULL AND (used.id IS NULL OR used.deleted_in IS NOT NULL)",
     "SELECT printf('unit %s says its latest version is %s', hex(uid), coalesce(latest, 'none'))
      FROM units WHERE latest IS NOT (
+        SELECT max(number) FROM versions
+        WHERE unit = uid AND deleted_in IS NULL AND waits_for IS NULL
+     )",
+    "SELECT printf('unit %s says its newest version is %s', hex(uid), coalesce(newest, 'none'))
+     FROM units WHERE newest IS NOT (
         SELECT max(number) FROM versions WHERE unit = uid AND deleted_in IS NULL
      )",
+    "SELECT printf('version `%s` of unit %s waits for a build that is not its own', id, hex(unit))
+     FROM versions JOIN snapshots AS own ON own.digest = versions.snapshot
+     LEFT JOIN snapshots AS package ON package.digest = own.pin
+     WHERE waits_for IS NOT NULL AND waits_for IS NOT coalesce(own.build, package.build)",
     "SELECT printf('the next version of unit %s has a number that was given before', hex(uid))
      FROM units WHERE next_number <= (SELECT max(number) FROM versions WHERE unit = uid)",
     "SELECT printf('unit %s is deleted and has a draft or a version', hex(uid))
      FROM units WHERE deleted_in IS NOT NULL
-     AND (latest IS NOT NULL OR uid IN (SELECT unit FROM drafts))",
+     AND (newest IS NOT NULL OR uid IN (SELECT unit FROM drafts))",
     "SELECT printf('two intervals of unit %s overlap at app version %d', hex(unit), since)
      FROM (
         SELECT unit, since, lag(until) OVER history AS ended, lag(since) OVER history AS began
