@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 
 pub(crate) use write::{Access, remove, write};
 
-/// Where workers in a jail see the directory of all trees.
+/// Where workers see the directory of all trees.
 pub const INSIDE: &str = "/code";
 
 /// Trees that nobody uses any more and that are kept for whoever comes back.
@@ -36,7 +36,6 @@ const UNLISTED: u32 = 0o311;
 /// Puts code on disk and keeps it there while somebody uses it.
 pub struct CodeStore {
     shelf: Arc<Shelf>,
-    inside: PathBuf,
     blobs: Arc<dyn Blobs>,
 }
 
@@ -49,17 +48,15 @@ pub struct Code {
 }
 
 impl CodeStore {
-    /// Takes `<run>/code`, removing what an earlier process left there. Workers see that directory at `inside`:
-    /// [`INSIDE`], or its own path where there is no jail.
-    pub fn new(run: &Path, inside: Option<&Path>, blobs: Arc<dyn Blobs>) -> io::Result<Self> {
+    /// Takes `<run>/code`, removing what an earlier process left there.
+    pub fn new(run: &Path, blobs: Arc<dyn Blobs>) -> io::Result<Self> {
         let directory = run.join("code");
         remove(&directory)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(run)?;
         fs::create_dir(&directory)?;
         fs::set_permissions(&directory, Permissions::from_mode(UNLISTED))?;
-        let inside = inside.map_or_else(|| directory.clone(), Path::to_path_buf);
         let shelf = Shelf { directory, books: Mutex::default(), remover: remover()? };
-        Ok(Self { shelf: Arc::new(shelf), inside, blobs })
+        Ok(Self { shelf: Arc::new(shelf), blobs })
     }
 
     /// The directory of all trees, to be mounted read-only at [`INSIDE`].
@@ -81,7 +78,7 @@ impl CodeStore {
             }
         };
         self.shelf.used(&tree);
-        let (outside, inside) = (self.shelf.directory.join(&file), self.inside.join(&file));
+        let (outside, inside) = (self.shelf.directory.join(&file), Path::new(INSIDE).join(&file));
         let shelf = Arc::downgrade(&self.shelf);
         Ok(Arc::new(Code { outside, inside, tree, shelf }))
     }
@@ -201,18 +198,18 @@ impl Shelf {
 }
 
 /// Takes directories to remove.
-type Remover = std::sync::mpsc::Sender<PathBuf>;
+pub(crate) type Remover = std::sync::mpsc::Sender<PathBuf>;
 
 /// Starts the thread that removes directories, so that nobody who answers requests waits for it.
-fn remover() -> io::Result<Remover> {
+pub(crate) fn remover() -> io::Result<Remover> {
     let (sender, directories) = std::sync::mpsc::channel::<PathBuf>();
     let work = move || {
         for directory in directories {
             if let Err(error) = remove(&directory) {
-                tracing::warn!(%error, path = %directory.display(), "Could not remove old code");
+                tracing::warn!(%error, path = %directory.display(), "Could not remove a directory");
             }
         }
     };
-    std::thread::Builder::new().name("folio-code".to_owned()).spawn(work)?;
+    std::thread::Builder::new().name("folio-remover".to_owned()).spawn(work)?;
     Ok(sender)
 }

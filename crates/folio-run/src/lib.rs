@@ -6,3 +6,5 @@ pub mod jail;
 mod headers;
 pub mod invoke;
 mod socket;
+pub mod build;
+mod program;
