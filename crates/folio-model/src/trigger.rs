@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::{SnapshotError, check_text};
-use crate::{FULL_WEIGHT, Name, Reference};
+use crate::{FULL_WEIGHT, Name, PathTemplate, Reference};
 
 /// What starts a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -124,8 +124,8 @@ impl RouteSpec {
         check_text("the host", self.host.as_deref())?;
         let path = self.path.as_str();
         check_text("the path", Some(path))?;
-        if !path.starts_with('/') {
-            return Err(SnapshotError::Path { path: path.to_owned(), why: "must start with `/`" });
+        if let Err(why) = PathTemplate::parse(path) {
+            return Err(SnapshotError::Path { path: path.to_owned(), why });
         }
         if path.split('/').any(|segment| segment == "..") {
             return Err(SnapshotError::Path { path: path.to_owned(), why: "must not hold `..`" });
