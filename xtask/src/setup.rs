@@ -15,6 +15,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("cmp", "diffutils"),
     ("tar", "tar"),
+    ("curl", "curl"),
     // The power-cut test mounts a file system of its own and shuts it down.
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),

@@ -71,7 +71,7 @@ fn a_server_that_is_told_to_stop_finishes_and_exits_well() {
     let session = session(&[]);
     for signal in ["TERM", "INT"] {
         let line = format!(
-            "set -m; folio serve --data own --listen 127.0.0.1:0 2> {signal} & \
+            "set -m; folio serve --data own --listen 127.0.0.1:0 --gateway 127.0.0.1:0 2> {signal} & \
              until grep -q listening {signal} 2>/dev/null; do :; done; kill -{signal} $!; wait $!"
         );
         works(&session, &line);

@@ -19,6 +19,7 @@ pub struct Session {
 /// A running server.
 struct Server {
     url: String,
+    gateway: String,
     process: Child,
     talk: Option<JoinHandle<()>>,
 }
@@ -43,7 +44,8 @@ impl Session {
     pub fn start_again(&mut self) -> Result<()> {
         self.stop();
         let mut process = command(&self.program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--scripted-clock", "1", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--gateway", "127.0.0.1:0"])
+            .args(["--scripted-clock", "1", "--data"])
             .arg(self.data())
             .args(&self.flags)
             .stdin(Stdio::null())
@@ -52,17 +54,16 @@ impl Session {
             .context("cannot start the server")?;
         let stderr = process.stderr.take().context("the server has no standard error")?;
         let mut lines = BufReader::new(stderr).lines();
-        let url = lines.by_ref().find_map(|line| {
-            let line = line.ok()?;
-            line.strip_prefix("listening on ").map(str::to_owned)
-        });
-        let Some(url) = url else {
+        let mut after = |prefix: &str| {
+            lines.by_ref().find_map(|line| line.ok()?.strip_prefix(prefix).map(str::to_owned))
+        };
+        let (Some(gateway), Some(url)) = (after("gateway on "), after("listening on ")) else {
             process.kill().and_then(|()| process.wait()).context("cannot stop the server")?;
             bail!("the server did not start");
         };
         // Read to the end, so that the server never waits for its own log to be read.
         let talk = std::thread::spawn(move || lines.for_each(drop));
-        self.server = Some(Server { url, process, talk: Some(talk) });
+        self.server = Some(Server { url, gateway, process, talk: Some(talk) });
         Ok(())
     }
 
@@ -95,6 +96,7 @@ impl Session {
             .env("LC_ALL", "C.UTF-8")
             .env("FOLIO_URL", self.url())
             .env("FOLIO_DATA", self.data())
+            .env("GATEWAY", self.gateway())
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
             .stderr(writer);
@@ -116,11 +118,27 @@ impl Session {
     fn without_places(&self, text: &str) -> String {
         let directory = self.directory.path().display().to_string();
         let text = text.replace(&directory, "[DIR]");
-        if self.url().is_empty() { text } else { text.replace(self.url(), "[URL]") }
+        match &self.server {
+            Some(server) => {
+                text.replace(&server.url, "[URL]").replace(&server.gateway, "[GATEWAY]")
+            }
+            None => text,
+        }
     }
 
-    fn url(&self) -> &str {
+    /// Where the control API is, while the server runs.
+    pub fn url(&self) -> &str {
         self.server.as_ref().map_or("", |server| &server.url)
+    }
+
+    /// Where functions are called, while the server runs.
+    pub fn gateway(&self) -> &str {
+        self.server.as_ref().map_or("", |server| &server.gateway)
+    }
+
+    /// The server's process, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.server.as_ref().map(|server| server.process.id())
     }
 }
 

@@ -23,7 +23,8 @@ impl Server {
     /// Starts a server and waits until it listens. None if it died first.
     pub(super) fn start(data: &Path, harm: &Harm) -> Option<Self> {
         let mut command = folio();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--grace", "0s", "--data"]).arg(data);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--gateway", "127.0.0.1:0"]);
+        command.args(["--grace", "0s", "--data"]).arg(data);
         if let Some(crash) = &harm.crash {
             command.env("FOLIO_CRASH", crash);
         }

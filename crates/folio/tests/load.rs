@@ -1,0 +1,164 @@
+//! Moving an alias under load: no request fails, and none is answered by a version that was not current between
+//! its sending and its answer. `FOLIO_LOAD` sets how many requests.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use folio_testkit::transcript::Session;
+
+use crate::program::{session, works};
+use crate::wire::Connection;
+
+const CONNECTIONS: usize = 64;
+const FLIPS: usize = 1_000;
+
+/// How many requests, all connections together.
+fn requests() -> u64 {
+    std::env::var("FOLIO_LOAD").ok().and_then(|text| text.parse().ok()).unwrap_or(200_000)
+}
+
+/// A stretch of time in which a version may have been the current one: from when the move to it was asked for
+/// until the move away from it was acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Reign {
+    version: u8,
+    from: Instant,
+    until: Option<Instant>,
+}
+
+/// One answered request.
+struct Seen {
+    version: u8,
+    sent: Instant,
+    received: Instant,
+}
+
+/// What went wrong, over all connections.
+#[derive(Debug, Default)]
+struct Outcome {
+    answered: u64,
+    failed: Vec<String>,
+    wrong: usize,
+}
+
+const ONE: &str = "module.exports = async () => ({ status: 200, body: '1' });";
+const TWO: &str = "module.exports = async () => ({ status: 200, body: '2' });";
+
+#[test]
+fn a_thousand_moves_of_an_alias_fail_no_request_and_none_is_answered_by_an_old_version() {
+    let session = session(&[]);
+    publish(&session);
+    let outcome = storm(&session, requests(), None);
+    assert_eq!(outcome.failed, Vec::<String>::new());
+    assert_eq!(outcome.wrong, 0);
+    assert!(outcome.answered >= requests(), "{}", outcome.answered);
+}
+
+#[test]
+fn the_watcher_of_the_storm_notices_one_wrong_answer() {
+    let session = session(&[]);
+    publish(&session);
+    let outcome = storm(&session, 2_000, Some(1_000));
+    assert_eq!(outcome.failed, Vec::<String>::new());
+    assert_eq!(outcome.wrong, 1);
+}
+
+fn publish(session: &Session) {
+    for (file, code) in [("one.js", ONE), ("two.js", TWO)] {
+        session.write(file, code).unwrap();
+    }
+    works(session, "folio fn version create hello --env nodejs --code one.js --version v1");
+    works(session, "folio fn version create hello --env nodejs --code two.js --version v2");
+    works(session, "folio fn alias create hello --alias prod --version v1");
+    works(session, "folio route create --name hello --method GET --url /hello --function hello --alias prod");
+}
+
+/// Asks from many connections while the alias moves. `plant` makes one answer count as that of a version that
+/// does not exist, to see that it would be noticed.
+fn storm(session: &Session, requests: u64, plant: Option<u64>) -> Outcome {
+    let left = AtomicU64::new(requests);
+    let done = AtomicBool::new(false);
+    let reigns = Mutex::new(vec![Reign { version: 1, from: Instant::now(), until: None }]);
+    let gateway = session.gateway();
+    let (seen, failed) = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CONNECTIONS)
+            .map(|_| scope.spawn(|| ask(gateway, &left, &done)))
+            .collect();
+        flip(session, &reigns, &left, requests);
+        done.store(true, Ordering::SeqCst);
+        let mut all = (Vec::new(), Vec::new());
+        for client in clients {
+            let (seen, failed) = client.join().unwrap();
+            all.0.extend(seen);
+            all.1.extend(failed);
+        }
+        all
+    });
+    let reigns = reigns.into_inner().unwrap();
+    let mut outcome = Outcome { answered: seen.len() as u64, failed, wrong: 0 };
+    for (at, seen) in seen.iter().enumerate() {
+        let planted = plant == Some(at as u64);
+        let fine = !planted && reigns.iter().any(|reign| reign.covers(seen));
+        outcome.wrong += usize::from(!fine);
+    }
+    outcome
+}
+
+impl Reign {
+    fn covers(&self, seen: &Seen) -> bool {
+        self.version == seen.version
+            && self.from <= seen.received
+            && self.until.is_none_or(|until| seen.sent <= until)
+    }
+}
+
+/// One connection's requests, until as many were sent as asked for and the flips are over.
+fn ask(gateway: &str, left: &AtomicU64, done: &AtomicBool) -> (Vec<Seen>, Vec<String>) {
+    let mut connection = Connection::open(gateway).unwrap();
+    let (mut seen, mut failed) = (Vec::new(), Vec::new());
+    while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+        || !done.load(Ordering::SeqCst)
+    {
+        let sent = Instant::now();
+        match connection.ask("GET /hello", "", b"") {
+            Ok(answer) if answer.status == 200 && answer.body.len() == 1 => {
+                let version = answer.body[0] - b'0';
+                let named = answer.header("folio-version").unwrap_or_default();
+                if named != format!("hello@v{version}") {
+                    failed.push(format!("answered {version}, named {named}"));
+                }
+                seen.push(Seen { version, sent, received: Instant::now() });
+            }
+            Ok(answer) => failed.push(format!("{} {}", answer.status, answer.text())),
+            Err(error) => {
+                failed.push(error.to_string());
+                break;
+            }
+        }
+    }
+    (seen, failed)
+}
+
+/// Moves the alias to and fro, spread over the time the requests take.
+fn flip(session: &Session, reigns: &Mutex<Vec<Reign>>, left: &AtomicU64, requests: u64) {
+    let mut control = Connection::open(session.url()).unwrap();
+    let token = std::fs::read_to_string(session.data().join("admin.token")).unwrap();
+    let headers =
+        format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", token.trim());
+    let path = "PUT /folio/v1/apps/default/functions/hello/aliases/prod";
+    for flip in 0..FLIPS {
+        let due = requests - requests * (flip as u64 + 1) / (FLIPS as u64 + 1);
+        while left.load(Ordering::SeqCst) > due {
+            std::thread::park_timeout(Duration::from_micros(200));
+        }
+        let version = if flip % 2 == 0 { 2 } else { 1 };
+        reigns.lock().unwrap().push(Reign { version, from: Instant::now(), until: None });
+        let body = format!(r#"{{"targets":[{{"version":"v{version}","weight":10000}}]}}"#);
+        let answer = control.ask(path, &headers, body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let mut reigns = reigns.lock().unwrap();
+        let old = reigns.len() - 2;
+        reigns[old].until = Some(Instant::now());
+    }
+}
