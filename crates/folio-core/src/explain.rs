@@ -24,6 +24,12 @@ pub enum Class {
     Full,
     /// Our fault, or the disk's.
     Broken,
+    /// Not now; it may work later without changing anything.
+    Unavailable,
+    /// A function was reached and gave no good answer.
+    Failed,
+    /// A function was reached and gave no answer in time.
+    Late,
 }
 
 /// Something that stands in the way, by name.

@@ -1,7 +1,8 @@
 //! The platform: its ports, and how a rule becomes one ledger entry.
 //!
 //! Every verb that changes something goes through `Folio::commit`: the rule runs against the newest state
-//! inside the appending transaction, and either one entry is appended or nothing happens.
+//! inside the appending transaction, and either one entry is appended or nothing happens. Before it returns,
+//! whatever the entry changed the meaning of has heard of it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::builder::Builder;
-use crate::ports::{Blobs, Clock, Ledger, State, StoreError};
+use crate::logs::Logs;
+use crate::ports::{Blobs, Clock, Ledger, Queue, Runtime, State, StoreError};
+use crate::serving::{Running, Serving, Unsettled};
 use crate::view::Done;
 use crate::{Caller, Class, Code, Explain, Limits};
 
@@ -22,6 +25,8 @@ pub struct Folio {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
+    pub(crate) serving: Arc<Serving>,
+    pub(crate) queue: Option<Arc<dyn Queue>>,
 }
 
 /// What an operator may set.
@@ -100,7 +105,20 @@ impl Folio {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        Self { ledger, blobs, clock, settings }
+        let serving = Arc::default();
+        Self { ledger, blobs, clock, settings, serving, queue: None }
+    }
+
+    /// Adds what runs and builds functions. Without it, calls say that nothing runs here, and builds wait.
+    #[must_use]
+    pub fn with_runtime(
+        self,
+        runtime: Arc<dyn Runtime>,
+        queue: Arc<dyn Queue>,
+        logs: Arc<Logs>,
+    ) -> Self {
+        let running = Running { runtime, logs, clock: Arc::clone(&self.clock) };
+        Self { serving: Arc::new(Serving::new(running)), queue: Some(queue), ..self }
     }
 
     /// The limits in force.
@@ -160,7 +178,10 @@ impl Folio {
             *seen.lock().expect("no plan panics while it holds the lock") = Some(decided);
             Ok(change)
         };
-        let appended = self.ledger.append(Box::new(plan)).await.map_err(Error::from)?;
+        let unsettled = Unsettled::new(self);
+        let appended = self.ledger.append(Box::new(plan)).await.map_err(Error::from);
+        unsettled.settle(appended.as_ref().ok().and_then(Option::as_ref)).await;
+        let appended = appended?;
         let decided = outcome.lock().expect("the plan has ended").take();
         let mut done = decided.expect("a ledger runs the plan before it answers")?;
         if let Some(Entry { seq, app_version, .. }) = appended {

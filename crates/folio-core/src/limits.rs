@@ -35,6 +35,22 @@ pub struct Limits {
     pub diff_file_bytes_max: u64,
     /// Bytes of one comparison.
     pub diff_bytes_max: u64,
+    /// How long one request to a function may take that says nothing of its own, in milliseconds.
+    pub run_timeout_ms: u64,
+    /// Memory of one worker of a function that says nothing of its own.
+    pub run_memory_bytes: u64,
+    /// Requests that one worker of such a function has in hand at the same time.
+    pub run_concurrency: u64,
+    /// How long a worker of such a function is kept without requests, in milliseconds.
+    pub run_idle_ms: u64,
+    /// Workers of such a function at most.
+    pub run_scale_max: u64,
+    /// Functions that may call one another to answer one request.
+    pub call_hops_max: u64,
+    /// How often a build is tried that the host could not run.
+    pub build_attempts_max: u64,
+    /// Bytes of a build's output that are kept; the rest is left out.
+    pub build_log_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -55,6 +71,14 @@ impl Default for Limits {
             page_items_max: 1000,
             diff_file_bytes_max: MIB,
             diff_bytes_max: 4 * MIB,
+            run_timeout_ms: 60_000,
+            run_memory_bytes: 512 * MIB,
+            run_concurrency: 64,
+            run_idle_ms: 120_000,
+            run_scale_max: 4,
+            call_hops_max: 16,
+            build_attempts_max: 5,
+            build_log_bytes_max: 4 * MIB,
         }
     }
 }

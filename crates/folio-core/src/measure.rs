@@ -1,5 +1,6 @@
 //! What every version did: counters and a histogram of latencies, all atomics, so that counting never waits.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -27,11 +28,21 @@ pub struct Meter {
 #[derive(Debug)]
 pub struct Active<'a>(&'a Meter);
 
+/// As [`Active`], for an answer that outlives whoever counts it.
+#[derive(Debug)]
+pub struct Lasting(Arc<Meter>);
+
 impl Meter {
     /// Counts a request as active.
     pub fn begin(&self) -> Active<'_> {
         self.active.fetch_add(1, Ordering::Relaxed);
         Active(self)
+    }
+
+    /// As [`Meter::begin`], for an answer that outlives whoever counts it.
+    pub fn begin_lasting(self: &Arc<Self>) -> Lasting {
+        self.active.fetch_add(1, Ordering::Relaxed);
+        Lasting(Arc::clone(self))
     }
 
     /// Counts a worker that had to be made.
@@ -69,6 +80,12 @@ impl Meter {
 }
 
 impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Lasting {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,0 +1,247 @@
+//! Calls functions: resolves a reference once, counts, and passes the request to the runtime. Decides nothing
+//! about versions itself; what a reference means is `serving`'s to say.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use folio_model::{AppName, Reference};
+use futures::FutureExt as _;
+use http_body::{Frame, SizeHint};
+use tokio::time::Instant;
+
+use crate::measure::{self, Meter};
+use crate::ports::runtime::{Call, CallError, Invoke, Plan};
+use crate::ports::{Body, BodyError, StoreError};
+use crate::serving::{Meaning, Unresolved};
+use crate::{Class, Code, Explain, Folio};
+
+/// Why a call got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The reference leads to nothing that can be called.
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+    /// The function gave no answer.
+    #[error("{function}@{version}: {source}")]
+    Call {
+        /// The function.
+        function: folio_model::Name,
+        /// The version's id, or `draft`.
+        version: String,
+        /// Why.
+        source: CallError,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Unresolved(error) => error.code(),
+            Self::Call { source, .. } => source.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Unresolved(error) => error.class(),
+            Self::Call { source, .. } => source.class(),
+            Self::Store(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unresolved(error) => error.hint(),
+            Self::Call { source: CallError::Load(_) | CallError::Failed, function, .. }
+            | Self::Call { source: CallError::Crashed(_), function, .. } => {
+                Some(format!("`folio fn logs {function}` shows what it printed"))
+            }
+            Self::Call { source, .. } => source.hint(),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Explain for CallError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Load(_) => Code("function_load_failed"),
+            Self::Failed => Code("function_failed"),
+            Self::Timeout(_) => Code("function_timeout"),
+            Self::Crashed(_) => Code("function_crashed"),
+            Self::Garbled(_) => Code("function_garbled"),
+            Self::Busy => Code("function_busy"),
+            Self::Loop(_) => Code("call_loop"),
+            Self::Unavailable(_) => Code("environment_unavailable"),
+            Self::Body(_) => Code("request_body_broken"),
+            Self::Stopping => Code("server_stopping"),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Timeout(_) => Class::Late,
+            Self::Busy | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
+            Self::Body(_) => Class::Invalid,
+            Self::Load(_) | Self::Failed | Self::Crashed(_) | Self::Garbled(_) | Self::Loop(_) => {
+                Class::Failed
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Load(_) | Self::Failed | Self::Crashed(_) => {
+                "`folio fn logs` shows what the function printed"
+            }
+            Self::Timeout(_) => {
+                "give it longer with --fntimeout, or see its log for what it waits for"
+            }
+            Self::Garbled(_) => "see which answers its environment understands",
+            Self::Busy => "try again, or allow more workers with --maxscale",
+            Self::Loop(_) => "see its log for who calls whom",
+            Self::Unavailable(_) => "`folio status` shows what this host can run",
+            Self::Body(_) => "send the whole body, within its limit",
+            Self::Stopping => "try again",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Folio {
+    /// Passes a request to one version and counts it. Returns when the answer begins.
+    pub async fn run(
+        &self,
+        plan: &Arc<Plan>,
+        call: Call,
+    ) -> Result<http::Response<Body>, CallError> {
+        if u64::from(call.hops) > self.limits().call_hops_max {
+            return Err(CallError::Loop(call.hops));
+        }
+        let Some(running) = self.serving.running() else {
+            return Err(CallError::Unavailable("this server runs no functions".to_owned()));
+        };
+        let (start, active) = (Instant::now(), plan.meter.begin());
+        let answer = running.runtime.call(plan, call).await;
+        plan.meter.record(status(&answer), start.elapsed());
+        let answer = answer?.map(|body| while_it_lasts(body, &plan.meter));
+        drop(active);
+        Ok(answer)
+    }
+
+    /// Calls what a reference means now. Returns the version that answered, and the beginning of its answer.
+    pub async fn invoke(
+        &self,
+        app: &AppName,
+        reference: &Reference,
+        call: Call,
+    ) -> Result<(Arc<Plan>, http::Response<Body>), Error> {
+        let plan = self.draw(app, reference).await?;
+        match self.run(&plan, call).await {
+            Ok(answer) => Ok((plan, answer)),
+            Err(source) => Err(Error::Call {
+                function: plan.function.clone(),
+                version: plan.at.to_string(),
+                source,
+            }),
+        }
+    }
+
+    /// The version that the next call of a reference goes to.
+    async fn draw(&self, app: &AppName, reference: &Reference) -> Result<Arc<Plan>, Error> {
+        let slot = self.slot(app, reference).await?;
+        let meaning = slot.load();
+        match &**meaning {
+            Meaning::Nothing(unresolved) => Err(unresolved.clone().into()),
+            Meaning::Versions(split) => Ok(Arc::clone(match split.sole() {
+                Some(plan) => plan,
+                None => {
+                    let [a, b, c, d, ..] = self.clock.chance();
+                    split.pick(u32::from_le_bytes([a, b, c, d]))
+                }
+            })),
+        }
+    }
+
+    /// How functions call one another: those of their own app only, whatever app they write.
+    pub fn calls_between_functions(&self) -> Invoke {
+        let folio = self.clone();
+        Arc::new(move |asks: Arc<Plan>, reference: Reference, call: Call| {
+            let folio = folio.clone();
+            async move {
+                let reference = Reference { app: None, ..reference };
+                match folio.invoke(&asks.app, &reference, call).await {
+                    Ok((_, answer)) => Ok(answer),
+                    Err(Error::Call { source, .. }) => Err(source),
+                    Err(error) => Ok(refusal(&error)),
+                }
+            }
+            .boxed()
+        })
+    }
+}
+
+/// What a function hears that called nothing: the reason as the API says it.
+fn refusal(error: &Error) -> http::Response<Body> {
+    let status = match error.class() {
+        Class::NotFound => http::StatusCode::NOT_FOUND,
+        Class::Broken => http::StatusCode::INTERNAL_SERVER_ERROR,
+        _ => http::StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let body = serde_json::json!({ "code": error.code().0, "message": error.to_string() });
+    let mut answer = http::Response::new(Body::Full(Bytes::from(body.to_string())));
+    *answer.status_mut() = status;
+    let json = http::HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    answer
+}
+
+/// The status an answer or its absence counts as.
+fn status(answer: &Result<http::Response<Body>, CallError>) -> u16 {
+    match answer {
+        Ok(answer) => answer.status().as_u16(),
+        Err(CallError::Body(_)) => 400,
+        Err(_) => 500,
+    }
+}
+
+/// Counts a request as active until its answer has been sent, where that takes time.
+fn while_it_lasts(body: Body, meter: &Arc<Meter>) -> Body {
+    match body {
+        Body::Stream(body) => {
+            Body::Stream(Box::pin(Lasting { body, _active: meter.begin_lasting() }))
+        }
+        whole => whole,
+    }
+}
+
+struct Lasting {
+    body: Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError> + Send>>,
+    _active: measure::Lasting,
+}
+
+impl http_body::Body for Lasting {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.body.as_mut().poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

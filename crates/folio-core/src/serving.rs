@@ -1,0 +1,243 @@
+//! What references mean right now, ready to be called without asking the store. Start at [`Folio::slot`].
+//!
+//! A commit re-reads every slot that its entry concerns after the entry is durable and before it returns. Two
+//! rules make that safe. A slot notes what it depends on *before* the read that counts, so a commit that does
+//! not find it noted was durable before that read. And a meaning carries the entry it was read at, so an older
+//! reading never replaces a newer one.
+
+mod plans;
+mod read;
+mod refresh;
+mod routes;
+mod split;
+mod table;
+mod tasks;
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+use folio_model::{AppName, Reference};
+use tokio::sync::OnceCell;
+
+pub use self::plans::MeasuredVersion;
+pub(crate) use self::plans::Running;
+pub(crate) use self::read::{Unready, code};
+pub(crate) use self::refresh::Unsettled;
+pub use self::routes::{Follower, Route};
+pub use self::split::Split;
+pub(crate) use self::tasks::Tasks;
+
+use self::plans::Plans;
+use self::read::Reading;
+use self::routes::Routes;
+use self::table::{Interest, Table};
+use crate::ports::StoreError;
+use crate::ports::runtime::Plan;
+use crate::{Class, Code, Explain, Folio};
+
+/// What a reference means right now, kept current by every commit before it returns. Cheap to hold.
+pub struct Slot {
+    app: AppName,
+    /// Without its app.
+    reference: Reference,
+    meaning: ArcSwap<Meaning>,
+    standing: Mutex<Standing>,
+    loaded: OnceCell<()>,
+    /// Whether anybody asked for it lately.
+    used: AtomicBool,
+}
+
+/// What a slot knows about its meaning.
+#[derive(Default)]
+struct Standing {
+    /// The entry it was read at.
+    as_of: u64,
+    /// What it depends on, as the table has it.
+    interests: HashSet<Interest>,
+}
+
+/// What a reference means.
+#[derive(Debug, Clone)]
+pub enum Meaning {
+    /// Versions that can be called, with their shares.
+    Versions(Split),
+    /// Nothing that can be called.
+    Nothing(Unresolved),
+}
+
+/// Why a reference leads to nothing that can be called, as [`Explain`] says it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Unresolved {
+    /// The stable name of the reason.
+    pub code: Code,
+    /// What a caller can do.
+    pub class: Class,
+    /// The reason in words.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Unresolved {
+    pub(crate) fn of(error: &dyn Explain) -> Self {
+        Self {
+            code: error.code(),
+            class: error.class(),
+            message: error.to_string(),
+            hint: error.hint(),
+        }
+    }
+}
+
+impl Explain for Unresolved {
+    fn code(&self) -> Code {
+        self.code
+    }
+
+    fn class(&self) -> Class {
+        self.class
+    }
+
+    fn hint(&self) -> Option<String> {
+        self.hint.clone()
+    }
+}
+
+impl Meaning {
+    fn plans(&self) -> impl Iterator<Item = &Arc<Plan>> {
+        let split = match self {
+            Self::Versions(split) => Some(split),
+            Self::Nothing(_) => None,
+        };
+        split.into_iter().flat_map(Split::plans)
+    }
+}
+
+impl Slot {
+    fn empty(app: &AppName, reference: &Reference) -> Arc<Self> {
+        // Nobody sees this meaning: a slot is handed out once it was read.
+        let unread = Unresolved::of(&crate::resolve::Error::NoApp(app.clone()));
+        Arc::new(Self {
+            app: app.clone(),
+            reference: reference.clone(),
+            meaning: ArcSwap::from_pointee(Meaning::Nothing(unread)),
+            standing: Mutex::default(),
+            loaded: OnceCell::new(),
+            used: AtomicBool::new(true),
+        })
+    }
+
+    /// What the reference means now. Two loads may differ; take one per request.
+    pub fn load(&self) -> Guard<Arc<Meaning>> {
+        self.meaning.load()
+    }
+
+    // Nothing that holds the lock leaves it half changed.
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Slot({}/{})", self.app, self.reference)
+    }
+}
+
+/// All slots, plans and routes of one platform.
+#[derive(Default)]
+pub(crate) struct Serving {
+    table: Table,
+    plans: Plans,
+    routes: Routes,
+    running: Option<Arc<Running>>,
+    pub(crate) tasks: Tasks,
+}
+
+impl Serving {
+    pub(crate) fn new(running: Running) -> Self {
+        Self { running: Some(Arc::new(running)), ..Self::default() }
+    }
+
+    pub(crate) fn running(&self) -> Option<&Arc<Running>> {
+        self.running.as_ref()
+    }
+
+    pub(crate) fn measured(&self) -> Vec<MeasuredVersion> {
+        self.plans.measured()
+    }
+
+    /// Gives a slot what was read of it. Returns false if that must be read again, because only now it is noted
+    /// what it depends on.
+    fn settle(&self, slot: &Arc<Slot>, reading: Reading) -> bool {
+        if !self.table.note(slot, reading.interests) {
+            return false;
+        }
+        let mut standing = slot.standing();
+        if reading.as_of < standing.as_of {
+            return true;
+        }
+        standing.as_of = reading.as_of;
+        let meaning = Arc::new(reading.meaning);
+        for plan in meaning.plans() {
+            self.plans.hold(plan, self.running.as_ref(), &self.tasks);
+        }
+        let before = slot.meaning.swap(meaning);
+        for plan in before.plans() {
+            self.plans.release(plan, self.running.as_ref());
+        }
+        true
+    }
+
+    /// Lets go of what a slot that left the table led to.
+    fn leave(&self, slot: &Slot) {
+        for plan in slot.meaning.load().plans() {
+            self.plans.release(plan, self.running.as_ref());
+        }
+    }
+}
+
+impl Folio {
+    /// The slot of a reference to a function. Also what leads nowhere has one, which changes when that does.
+    pub async fn slot(
+        &self,
+        app: &AppName,
+        reference: &Reference,
+    ) -> Result<Arc<Slot>, StoreError> {
+        let app = reference.app.as_ref().unwrap_or(app);
+        let found = match &reference.app {
+            None => self.serving.table.get(app, reference),
+            Some(_) => None,
+        };
+        let slot = found.unwrap_or_else(|| {
+            let reference = Reference { app: None, ..reference.clone() };
+            let (slot, gone) = self.serving.table.add(app, &reference);
+            gone.iter().for_each(|gone| self.serving.leave(gone));
+            slot
+        });
+        slot.loaded.get_or_try_init(|| self.read_slots(vec![Arc::clone(&slot)])).await?;
+        Ok(slot)
+    }
+
+    /// Reads slots from the newest state until each depends on nothing that was not noted before the read.
+    async fn read_slots(&self, mut slots: Vec<Arc<Slot>>) -> Result<(), StoreError> {
+        while !slots.is_empty() {
+            let (serving, limits) = (Arc::clone(&self.serving), *self.limits());
+            let read = self
+                .look(move |state| {
+                    let read = |slot: Arc<Slot>| {
+                        let reading = read::read(state, &slot, &serving.plans, &limits)?;
+                        Ok((slot, reading))
+                    };
+                    slots.into_iter().map(read).collect::<Result<Vec<_>, StoreError>>()
+                })
+                .await?;
+            let again = |(slot, reading)| (!self.serving.settle(&slot, reading)).then_some(slot);
+            slots = read.into_iter().filter_map(again).collect();
+        }
+        Ok(())
+    }
+}
