@@ -1,7 +1,7 @@
 //! Everything a ledger shows of one app, as one value: two ledgers that were told the same dump the same.
 
 use folio_core::ports::{Page, State, StoreError};
-use folio_model::{Alias, AppName, Kind, Pointer, Tag, Unit, VersionKey};
+use folio_model::{Alias, AppName, Digest, Kind, Pointer, Snapshot, Tag, Unit, VersionKey};
 use serde_json::{Value, json};
 
 /// Reads the whole observable state of an app.
@@ -25,6 +25,8 @@ pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
         "undone": undone?,
         "entries": entries,
         "roots": state.content_roots()?,
+        "triggers": triggers(state, app)?,
+        "pending": pending(state)?,
     }))
 }
 
@@ -32,12 +34,20 @@ fn unit(state: &dyn State, unit: &Unit) -> Result<Value, StoreError> {
     let versions = state.versions(unit.uid, Page::ALL)?;
     let mut referrers = Vec::new();
     let mut snapshots = Vec::new();
+    let mut builds = Vec::new();
+    let beyond = VersionKey { unit: unit.uid, number: unit.next_number };
     for version in &versions {
         let key = VersionKey { unit: unit.uid, number: version.number };
         let users = (state.users(key)?, state.draft_users(key)?, state.pointers_to(key)?);
         referrers.push(users);
         snapshots.push(state.snapshot(version.snapshot)?);
+        builds.push((state.is_ready(key)?, build(state, version.snapshot)?));
     }
+    let draft = unit.draft.as_ref().map(|draft| build(state, draft.snapshot)).transpose()?;
+    let leading = match unit.key.kind {
+        Kind::Function => state.triggers_of(&unit.key.app, &unit.key.name)?,
+        _ => Vec::new(),
+    };
     let aliases = state.aliases(unit.uid)?;
     let aliases = aliases.iter().map(|found| alias(state, unit, found));
     Ok(json!({
@@ -45,10 +55,36 @@ fn unit(state: &dyn State, unit: &Unit) -> Result<Value, StoreError> {
         "versions": versions,
         "snapshots": snapshots,
         "referrers": referrers,
+        "builds": builds,
+        "draftBuild": draft,
+        "triggers": leading,
+        "readyBefore": state.ready_before(beyond)?,
         "aliases": aliases.collect::<Result<Vec<_>, _>>()?,
         "placement": state.placement(unit.uid)?,
         "byName": state.unit(&unit.key)?.map(|found| found.uid),
     }))
+}
+
+/// What has to be built of a snapshot or its package, what waits for it, and how it ended.
+fn build(state: &dyn State, snapshot: Digest) -> Result<Value, StoreError> {
+    let own = state.snapshot(snapshot)?;
+    let package = match own {
+        Some(Snapshot::Function(spec)) => state.snapshot(spec.package.snapshot)?,
+        other => other,
+    };
+    let Some(Snapshot::Package(spec)) = package else { return Ok(Value::Null) };
+    let Some(key) = spec.build_key() else { return Ok(Value::Null) };
+    Ok(json!({ "key": key, "waiting": state.waiting(key)?, "record": state.build(key)? }))
+}
+
+fn triggers(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> {
+    let own = state.triggers()?.into_iter().filter(|found| found.unit.key.app == *app);
+    Ok(own.map(|found| json!({ "unit": found.unit, "spec": found.spec })).collect())
+}
+
+fn pending(state: &dyn State) -> Result<Vec<Value>, StoreError> {
+    let pending = state.builds_pending(usize::MAX)?;
+    Ok(pending.iter().map(|build| json!([build.key, build.package])).collect())
 }
 
 fn alias(state: &dyn State, unit: &Unit, alias: &Alias) -> Result<Value, StoreError> {

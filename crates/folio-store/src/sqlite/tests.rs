@@ -54,7 +54,7 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
         placements: vec![(hello.uid, Some(placement(hello.uid, true)))],
         answer: Some(Answer { key: world.app.to_string(), request: Digest::of(b"request"), body }),
         ..world.change(vec![
-            Edit::Publish { uid: hello.uid, version },
+            Edit::Publish { uid: hello.uid, version, waits: false },
             Edit::SetDraft { uid: hello.uid, from: None, to: Some(drafted) },
             hello.point("stable", None, Some(1)),
             token,

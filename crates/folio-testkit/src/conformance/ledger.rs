@@ -3,19 +3,23 @@
 
 use folio_core::ports::Ledger;
 
+mod builds;
 mod concurrency;
 mod edits;
 mod entries;
 mod places;
 mod pointers;
+mod triggers;
 mod versions;
 pub mod world;
 
+pub use builds::*;
 pub use concurrency::*;
 pub use edits::*;
 pub use entries::*;
 pub use places::*;
 pub use pointers::*;
+pub use triggers::*;
 pub use versions::*;
 
 /// Runs every fact.
@@ -46,6 +50,17 @@ pub async fn all(ledger: &dyn Ledger) {
     what_is_used_cannot_be_deleted(ledger).await;
     a_version_needs_its_snapshot(ledger).await;
     content_roots_follow_versions_and_drafts(ledger).await;
+    a_version_that_waits_becomes_latest_when_it_is_built(ledger).await;
+    a_build_is_replaced_only_until_it_succeeds(ledger).await;
+    a_build_readies_only_what_waits_for_it(ledger).await;
+    a_version_waits_only_for_what_has_to_be_built(ledger).await;
+    a_version_returns_as_ready_as_it_left(ledger).await;
+    builds_that_never_ended_are_pending(ledger).await;
+    content_roots_hold_what_builds_made(ledger).await;
+    a_snapshot_needs_what_it_stands_on(ledger).await;
+    a_function_knows_the_triggers_that_lead_to_it(ledger).await;
+    a_deleted_trigger_leads_nowhere(ledger).await;
+    environments_are_versioned_and_listed(ledger).await;
     pointers_move_only_from_where_they_are(ledger).await;
     pointers_point_at_surviving_versions_only(ledger).await;
     a_version_knows_what_points_at_it(ledger).await;

@@ -95,7 +95,7 @@ fn publish(world: &World<'_>, unit: &Named, n: u64) -> Change {
         created_at: jiff::Timestamp::UNIX_EPOCH,
         ..world.version(number(n), &format!("v{n}"), &snapshot)
     };
-    let mut edits = vec![Edit::Publish { uid: unit.uid, version: version(n) }];
+    let mut edits = vec![Edit::Publish { uid: unit.uid, version: version(n), waits: false }];
     if n > 21 {
         edits.push(unit.delete(&version(n - 1)));
     }

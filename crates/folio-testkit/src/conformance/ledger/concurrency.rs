@@ -47,7 +47,7 @@ fn next(
     let unit = state.unit_by_uid(uid)?.expect("it lives");
     let id = version_id(&format!("c{caller}"));
     let version = Version { number: unit.next_number, id, ..template.clone() };
-    Ok(Some(Change { edits: vec![Edit::Publish { uid, version }], ..base.clone() }))
+    Ok(Some(Change { edits: vec![Edit::Publish { uid, version, waits: false }], ..base.clone() }))
 }
 
 /// Of many moves that expect the same place, one happens.

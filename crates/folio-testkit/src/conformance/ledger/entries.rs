@@ -163,7 +163,7 @@ pub async fn a_conflict_in_the_middle_changes_nothing(ledger: &dyn Ledger) {
     let made = world.named(Kind::Function, "made");
     let edits = vec![
         made.create(),
-        Edit::Publish { uid: unit.uid, version: second },
+        Edit::Publish { uid: unit.uid, version: second, waits: false },
         unit.point("stable", None, Some(2)),
         unit.delete(&first),
         unit.point("stable", Some(7), Some(2)),

@@ -16,7 +16,7 @@ pub async fn numbers_go_up_and_are_never_reused(ledger: &dyn Ledger) {
     let snapshot = package("v1");
     for wrong in [1, 2, 4] {
         let version = world.version(number(wrong), "v3", &snapshot);
-        world.refuses(vec![Edit::Publish { uid: unit.uid, version }]).await;
+        world.refuses(vec![Edit::Publish { uid: unit.uid, version, waits: false }]).await;
     }
     assert_eq!(world.publish(&unit, "v3").await.number.get(), 3);
     assert_eq!(world.unit(&unit).await.next_number.get(), 4);
@@ -28,7 +28,7 @@ pub async fn ids_are_never_reused(ledger: &dyn Ledger) {
     let unit = world.create(Kind::Package, "code").await;
     let version = world.publish(&unit, "v1").await;
     let again = world.version(number(2), "v1", &package("v1"));
-    let publish = Edit::Publish { uid: unit.uid, version: again };
+    let publish = Edit::Publish { uid: unit.uid, version: again, waits: false };
     world.refuses(vec![publish.clone()]).await;
     world.delete(&unit, &version).await;
     world.refuses(vec![publish]).await;
@@ -150,7 +150,7 @@ async fn using(world: &World<'_>) -> Using {
         archive: Some(Digest::of(b"archive")),
         ..world.version(number(1), "f1", &snapshot)
     };
-    let publish = Edit::Publish { uid: function_unit.uid, version: version.clone() };
+    let publish = Edit::Publish { uid: function_unit.uid, version: version.clone(), waits: false };
     let change = Change { snapshots: vec![snapshot], ..world.change(vec![publish]) };
     world.append(change).await.expect("it fits");
     Using { package, function: function_unit, version }
@@ -208,7 +208,7 @@ pub async fn a_version_needs_its_snapshot(ledger: &dyn Ledger) {
     let unit = world.create(Kind::Package, "code").await;
     let unknown = package(&format!("unknown in {}", world.app));
     let version = world.version(number(1), "v1", &unknown);
-    world.refuses(vec![Edit::Publish { uid: unit.uid, version }]).await;
+    world.refuses(vec![Edit::Publish { uid: unit.uid, version, waits: false }]).await;
     let digest = unknown.digest();
     let find = || world.look(move |state| state.snapshot(digest));
     assert_eq!(find().await, None);
@@ -234,7 +234,7 @@ pub async fn content_roots_follow_versions_and_drafts(ledger: &dyn Ledger) {
     let version = Version { archive: Some(archive), ..world.version(number(1), "v1", &published) };
     let frozen = function(&drafted);
     let set = Edit::SetDraft { uid: function_unit.uid, from: None, to: Some(draft(&frozen)) };
-    let publish = Edit::Publish { uid: unit.uid, version: version.clone() };
+    let publish = Edit::Publish { uid: unit.uid, version: version.clone(), waits: false };
     let snapshots = vec![published, frozen.clone(), drafted];
     let change = Change { snapshots, ..world.change(vec![publish, set]) };
     assert_eq!(roots().await, [false, false, false]);

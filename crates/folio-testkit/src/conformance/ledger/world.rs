@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use folio_core::ports::{Ledger, State, StoreError};
 use folio_model::{
-    Actor, AppName, Change, Content, Digest, Draft, Edit, Entry, FunctionSpec, Kind, Layout,
-    Number, Origin, PackagePin, PackageSpec, Place, Pointer, Snapshot, Timestamp, Unit, UnitKey,
-    UnitUid, Version, VersionId, VersionKey, Weights,
+    Actor, AppName, BuildRecord, Change, Content, Digest, Draft, Edit, Entry, EnvironmentSpec,
+    FULL_WEIGHT, FunctionSpec, Kind, Layout, Number, Origin, PackagePin, PackageSpec, Place,
+    Pointer, RoutePath, RouteSpec, RunSettings, RuntimeKind, Snapshot, Target, Timestamp,
+    TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey, Weights,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -146,10 +147,20 @@ impl<'a> World<'a> {
 
     /// Publishes the next version of a unit.
     pub async fn publish(&self, unit: &Named, id: &str) -> Version {
-        let snapshot = package(id);
+        self.publish_as(unit, id, package(id), false).await
+    }
+
+    /// Publishes a snapshot as the next version of a unit, which may wait for a build.
+    pub async fn publish_as(
+        &self,
+        unit: &Named,
+        id: &str,
+        snapshot: Snapshot,
+        waits: bool,
+    ) -> Version {
         let next = self.unit(unit).await.next_number;
         let version = self.version(next, id, &snapshot);
-        let edits = vec![Edit::Publish { uid: unit.uid, version: version.clone() }];
+        let edits = vec![Edit::Publish { uid: unit.uid, version: version.clone(), waits }];
         let change = Change { snapshots: vec![snapshot], ..self.change(edits) };
         self.append(change).await.expect("the version is next");
         version
@@ -236,7 +247,57 @@ pub fn package(text: &str) -> Snapshot {
         source: None,
         deployment: Some(Content { tree: Digest::of(text.as_bytes()), layout: Layout::Directory }),
         build_command: None,
+        environment_snapshot: None,
     })
+}
+
+/// The snapshot of a package that has to be built, whose source is named after a text.
+pub fn source(text: &str) -> PackageSpec {
+    PackageSpec {
+        environment: "python".parse().expect("a name"),
+        source: Some(Content { tree: Digest::of(text.as_bytes()), layout: Layout::Directory }),
+        deployment: None,
+        build_command: None,
+        environment_snapshot: None,
+    }
+}
+
+/// The snapshot of an environment whose image is named by a text.
+pub fn environment(text: &str) -> Snapshot {
+    let spec = EnvironmentSpec::of(RuntimeKind::Python);
+    Snapshot::Environment(EnvironmentSpec { image: Some(text.to_owned()), ..spec })
+}
+
+/// The snapshot of a route to functions, which share its requests.
+pub fn route(functions: &[&str]) -> Snapshot {
+    let target = |name: &&str| Target {
+        function: name.parse().expect("a reference"),
+        weight: FULL_WEIGHT / u32::try_from(functions.len()).expect("few functions"),
+    };
+    Snapshot::Trigger(TriggerSpec::Http(RouteSpec {
+        host: None,
+        path: RoutePath::Exact("/".to_owned()),
+        methods: std::collections::BTreeSet::new(),
+        targets: functions.iter().map(target).collect(),
+        sticky: None,
+        cors: None,
+    }))
+}
+
+/// A build that made a tree named after a text, and printed another.
+pub fn succeeded(text: &str) -> BuildRecord {
+    let tree = Digest::of(format!("result {text}").as_bytes());
+    BuildRecord {
+        result: Some(Content { tree, layout: Layout::Directory }),
+        log: Some(Digest::of(format!("log {text}").as_bytes())),
+        failure: None,
+        at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+/// A build that failed for a reason.
+pub fn failed(why: &str) -> BuildRecord {
+    BuildRecord { result: None, failure: Some(why.to_owned()), ..succeeded(why) }
 }
 
 /// The snapshot of a function that froze a package.
@@ -245,6 +306,8 @@ pub fn function(package: &Snapshot) -> Snapshot {
         environment: "python".parse().expect("a name"),
         package: PackagePin { name: "code".parse().expect("a name"), snapshot: package.digest() },
         entrypoint: None,
+        environment_snapshot: None,
+        run: RunSettings::default(),
     })
 }
 
