@@ -1,4 +1,4 @@
-//! A data directory as one thing: its ledger and its blobs, opened, copied and closed together.
+//! A data directory as one thing: its ledger, its blobs and its queue, opened, copied and closed together.
 
 mod copy;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use folio_core::ports::{Clock, StoreError};
 
-use crate::{Db, Options, PackOptions, PackStore, SqliteLedger};
+use crate::{Db, Options, PackOptions, PackStore, SqliteLedger, SqliteQueue};
 
 /// An open data directory.
 pub struct DataDirectory {
@@ -18,6 +18,8 @@ pub struct DataDirectory {
     pub ledger: Arc<SqliteLedger>,
     /// The blobs.
     pub blobs: Arc<PackStore>,
+    /// The queue.
+    pub queue: Arc<SqliteQueue>,
 }
 
 impl DataDirectory {
@@ -30,7 +32,8 @@ impl DataDirectory {
         let db = Db::open(directory, Options::default())?;
         let blobs = PackStore::in_directory(db.clone(), clock, PackOptions { grace }).await?;
         let ledger = SqliteLedger::new(db.clone())?;
-        Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs) })
+        let queue = SqliteQueue::open(db.clone()).await?;
+        Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs), queue: Arc::new(queue) })
     }
 
     /// Opens a directory for reading, also while another process writes to it. Changes nothing.
@@ -38,7 +41,8 @@ impl DataDirectory {
         let db = Db::open_read_only(directory)?;
         let blobs = PackStore::read_only(db.clone(), clock)?;
         let ledger = SqliteLedger::new(db.clone())?;
-        Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs) })
+        let queue = SqliteQueue::read_only(db.clone());
+        Ok(Self { db, ledger: Arc::new(ledger), blobs: Arc::new(blobs), queue: Arc::new(queue) })
     }
 
     /// Copies a directory, as it stands at one moment, to a new one; durable when this returns. Whoever writes

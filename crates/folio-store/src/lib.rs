@@ -9,4 +9,4 @@ mod sqlite;
 pub use blobs::{PackOptions, PackStore};
 pub use directory::DataDirectory;
 pub use memory::{MemoryIndex, MemoryLedger, MemoryQueue};
-pub use sqlite::{Db, Options, SqliteLedger};
+pub use sqlite::{Db, Options, SqliteLedger, SqliteQueue};

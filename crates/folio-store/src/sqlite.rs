@@ -8,6 +8,7 @@ mod index;
 mod ledger;
 mod migrate;
 mod query;
+mod queue;
 mod readers;
 mod settings;
 mod state;
@@ -16,6 +17,7 @@ mod writer;
 
 pub use db::{Db, Options};
 pub use ledger::SqliteLedger;
+pub use queue::SqliteQueue;
 
 #[cfg(test)]
 mod tests;

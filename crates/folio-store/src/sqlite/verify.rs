@@ -9,6 +9,7 @@ use super::Db;
 use super::apply::package_pin;
 use super::error::failure;
 use super::query::{all, digest, digest_option, seq};
+use super::queue;
 use super::state::Seen;
 use super::state::builds::own_key;
 use super::state::units::{check_answer, read_answer};
@@ -25,6 +26,7 @@ pub(crate) async fn verify(db: &Db) -> Result<Vec<Damage>, StoreError> {
         found.run(conn, chain)?;
         found.run(conn, snapshots)?;
         found.run(conn, answers)?;
+        found.run(conn, |conn, _| queue::check(conn))?;
         found.run(conn, rules::hold)?;
         // A replay of damaged lines would only repeat what was said.
         if found.damages.is_empty() {

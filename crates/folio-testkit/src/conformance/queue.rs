@@ -17,6 +17,8 @@ pub async fn all(queue: &dyn Queue) {
     topics_do_not_mix(queue).await;
     a_lease_that_ends_passes_the_task_on(queue).await;
     a_task_can_be_given_back(queue).await;
+    the_next_due_moment_follows_tasks_and_leases(queue).await;
+    a_push_wakes_whoever_waits(queue).await;
     every_task_goes_to_exactly_one_of_many_workers(queue).await;
 }
 
@@ -124,6 +126,45 @@ pub async fn a_task_can_be_given_back(queue: &dyn Queue) {
     assert_eq!(lease(queue, &topic, 14).await, None);
     let second = lease(queue, &topic, 15).await.expect("it is due again");
     assert_eq!((second.attempt, second.task.due), (2, at(15)));
+}
+
+/// The next moment is when a task is due or the lease on it ends, whichever is later, of the first of all.
+pub async fn the_next_due_moment_follows_tasks_and_leases(queue: &dyn Queue) {
+    let topic = topic();
+    let next = || async { queue.next_due(&topic).await.expect("asking works") };
+    assert_eq!(next().await, None);
+    push(queue, task(&topic, "one", 20)).await;
+    push(queue, task(&topic, "two", 10)).await;
+    assert_eq!(next().await, Some(at(10)));
+    let held = lease(queue, &topic, 15).await.expect("it is due");
+    assert_eq!(next().await, Some(at(20)));
+    let other = lease(queue, &topic, 21).await.expect("it is due");
+    assert_eq!(next().await, Some(at(45)));
+    assert!(done(queue, &held).await);
+    assert_eq!(next().await, Some(at(51)));
+    assert!(queue.retry(other.token, at(30)).await.expect("giving back works"));
+    assert_eq!(next().await, Some(at(30)));
+}
+
+/// Pushing and giving back are told; what changed nothing is not.
+pub async fn a_push_wakes_whoever_waits(queue: &dyn Queue) {
+    let topic = topic();
+    let mut pushed = queue.pushed();
+    let mut heard = || {
+        let heard = pushed.has_changed().expect("the queue lives");
+        pushed.mark_unchanged();
+        heard
+    };
+    heard();
+    push(queue, task(&topic, "one", 10)).await;
+    assert!(heard());
+    push(queue, task(&topic, "one", 10)).await;
+    let held = lease(queue, &topic, 10).await.expect("it is due");
+    assert!(!heard());
+    assert!(queue.retry(held.token, at(10)).await.expect("giving back works"));
+    assert!(heard());
+    assert!(!queue.retry(held.token, at(10)).await.expect("giving back works"));
+    assert!(!heard());
 }
 
 /// However many workers ask at once, each task goes to one.

@@ -12,7 +12,8 @@ const STEPS: u64 = 12;
 
 #[tokio::test]
 async fn whatever_step_it_dies_at_nothing_acknowledged_is_lost() {
-    for point in POINTS {
+    // Requests do not pass those of the queue: folio-store's own tests die at them.
+    for point in POINTS.iter().filter(|point| !point.starts_with("queue.")) {
         let died = dies_at(point, 1).await;
         assert!(died, "nothing passes crash point `{point}`");
         dies_at(point, 4).await;
