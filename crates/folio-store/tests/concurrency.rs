@@ -1,4 +1,3 @@
-#![cfg(test)]
 //! Eight writers on one function and one alias: nothing is given twice, nothing is lost, and whoever comes too
 //! late is told so.
 

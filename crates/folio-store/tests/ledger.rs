@@ -1,6 +1,6 @@
-//! Every ledger and every queue does what its port promises.
+//! Every ledger does what its port promises.
 
-use folio_store::{Db, MemoryIndex, MemoryLedger, MemoryQueue, Options, SqliteLedger};
+use folio_store::{Db, MemoryIndex, MemoryLedger, Options, SqliteLedger};
 use folio_testkit::conformance;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -13,9 +13,4 @@ async fn the_ledger_in_sqlite_conforms() {
     let directory = tempfile::tempdir().unwrap();
     let db = Db::open(directory.path(), Options::default()).unwrap();
     conformance::ledger::all(&SqliteLedger::new(db).unwrap()).await;
-}
-
-#[tokio::test]
-async fn the_queue_in_memory_conforms() {
-    conformance::queue::all(&MemoryQueue::default()).await;
 }

@@ -1,4 +1,3 @@
-#![cfg(test)]
 //! Random commands on memory and on a SQLite data directory, which must answer alike and look alike after every
 //! one of them, with clean stops and crashes in between.
 
@@ -20,12 +19,15 @@ use tempfile::TempDir;
 /// Fifty on average: a case has between one and this many, so that a failing one can shrink.
 const COMMANDS: usize = 99;
 
-/// The store in memory, on tmpfs where there is one.
 #[test]
 fn memory_and_sqlite_never_differ() {
+    check(cases("FOLIO_MACHINE_CASES", 2_000), &fast());
+}
+
+/// A directory in memory, where there is one.
+pub(super) fn fast() -> PathBuf {
     let memory = Path::new("/dev/shm");
-    let fast = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    check(cases("FOLIO_MACHINE_CASES", 2_000), &fast);
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
 #[test]
@@ -168,7 +170,8 @@ async fn dump(ledger: &dyn Ledger) -> Value {
     receiver.recv_timeout(Duration::from_secs(60)).unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
+/// What `kill -9` leaves behind is what the files hold at this moment.
+pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod conformance;
 mod dump;
+pub mod edits;
 pub mod machine;
 pub mod sample;
 pub mod transcript;

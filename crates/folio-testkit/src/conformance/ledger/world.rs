@@ -37,9 +37,14 @@ impl<'a> World<'a> {
     /// Makes a new app.
     pub async fn new(ledger: &'a dyn Ledger) -> Self {
         let app: AppName = format!("a{}", Uuid::new_v4().simple()).parse().expect("a host label");
-        let world = Self { ledger, app: app.clone(), seconds: AtomicI64::new(1_700_000_000) };
+        let world = Self::of(ledger, app.clone());
         world.must(vec![Edit::CreateApp { app }]).await;
         world
+    }
+
+    /// An app that is there already, or is made by whoever asks for it.
+    pub fn of(ledger: &'a dyn Ledger, app: AppName) -> Self {
+        Self { ledger, app, seconds: AtomicI64::new(1_700_000_000) }
     }
 
     /// A moment, one second after the last.

@@ -1,0 +1,8 @@
+#![cfg(test)]
+//! The stores from outside: what their ports promise, and that memory and SQLite never differ.
+
+mod concurrency;
+mod edits;
+mod ledger;
+mod machine;
+mod queue;
