@@ -8,3 +8,7 @@ pub mod invoke;
 mod socket;
 pub mod build;
 mod program;
+pub mod wasm;
+pub mod binary;
+pub mod command;
+mod output;
