@@ -6,8 +6,10 @@ use folio_model::{
 };
 
 use crate::builder::Builder;
+use crate::delete::guard;
 use crate::ports::{State, StoreError};
 use crate::request::{AliasTarget, Caller, Expect};
+use crate::serving::Unready;
 use crate::view::{self, AliasView, Done, MoveView};
 use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve};
 
@@ -88,6 +90,19 @@ pub enum Error {
         /// The deleted version.
         number: folio_model::Number,
     },
+    /// A trigger leads to it.
+    #[error("cannot delete alias `{alias}` of function `{function}`: it is in use by {}", guard::names(.referrers))]
+    InUse {
+        /// The function.
+        function: Name,
+        /// The alias.
+        alias: VersionId,
+        /// Everything in the way.
+        referrers: Vec<Referrer>,
+    },
+    /// A target cannot be called.
+    #[error(transparent)]
+    Unready(#[from] Unready),
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
@@ -114,6 +129,8 @@ impl Explain for Error {
             Self::Weights(_) => Code("bad_weights"),
             Self::NoPast { .. } => Code("nothing_to_roll_back"),
             Self::PastGone { .. } => Code("rollback_target_deleted"),
+            Self::InUse { .. } => Code("in_use"),
+            Self::Unready(error) => error.code(),
             Self::Resolve(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -124,6 +141,7 @@ impl Explain for Error {
             Self::NotFound { .. } => Class::NotFound,
             Self::OnPackage(_) | Self::Weights(_) => Class::Invalid,
             Self::TooManyTargets { .. } => Class::TooLarge,
+            Self::Unready(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
             _ => Class::Conflict,
@@ -162,6 +180,8 @@ impl Explain for Error {
                     "`folio fn alias history {function} --alias {alias}` shows where it was; name a version with --version"
                 )
             }
+            Self::InUse { referrers, .. } => return referrers.first().map(guard::way_out),
+            Self::Unready(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),
             Self::Folio(error) => return error.hint(),
         })
@@ -172,6 +192,7 @@ impl Explain for Error {
             Self::IsVersion { function, alias } => {
                 vec![Referrer { kind: "version".to_owned(), name: format!("{function}@{alias}") }]
             }
+            Self::InUse { referrers, .. } => referrers.clone(),
             _ => Vec::new(),
         }
     }
@@ -240,6 +261,13 @@ impl Folio {
             };
             let view = view::alias(builder.state, &unit, current.clone())?;
             let pointer = Pointer::Alias { unit: unit.uid, name: alias.clone() };
+            let gone = [pointer.clone()].into();
+            let leaving = guard::Leaving { gone, ..guard::Leaving::default() };
+            let referrers = guard::users(builder.state, &leaving)?;
+            if !referrers.is_empty() {
+                let (function, alias) = (key.name.clone(), alias.clone());
+                return Err(Error::InUse { function, alias, referrers });
+            }
             builder.point(pointer, Some(Place::Versions(current.weights)), None)?;
             builder.say(format!("delete alias {alias} of {}", key.name));
             Ok(view)
@@ -329,6 +357,9 @@ fn not_found(state: &dyn State, unit: &Unit, alias: &VersionId) -> Result<Error,
 fn weigh(state: &dyn State, unit: &Unit, targets: &[AliasTarget]) -> Result<Weights, Error> {
     let share = |target: &AliasTarget| {
         let version = resolve::version(state, unit, &target.version)?;
+        if let Some(unready) = Unready::of(state, unit, &version)? {
+            return Err(unready.into());
+        }
         Ok(Share { number: version.number, weight: target.weight })
     };
     let shares = targets.iter().map(share).collect::<Result<_, Error>>()?;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    AppName, Change, Content, Digest, Draft, Edit, Kind, Number, Origin, Place, Placement, Pointer,
-    Snapshot, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    AppName, Build, BuildRecord, Change, Content, Digest, Draft, Edit, Kind, Number, Origin, Place,
+    Placement, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -151,11 +151,27 @@ impl<'a> Builder<'a> {
             created_by: self.change.by.clone(),
             description: new.description,
         };
-        self.push(Edit::Publish { uid: unit.uid, version: version.clone(), waits: false })?;
+        let waits = !self.build_of(snapshot)?.is_ready();
+        self.push(Edit::Publish { uid: unit.uid, version: version.clone(), waits })?;
         unit.next_number = version.number.next();
-        unit.latest = Some(version.number);
         unit.newest = Some(version.number);
+        if !waits {
+            unit.latest = Some(version.number);
+        }
         Ok(version)
+    }
+
+    /// How far the build is that a snapshot of the state or of this change needs.
+    pub(crate) fn build_of(&self, snapshot: &Snapshot) -> Result<Build, StoreError> {
+        let package = match snapshot {
+            Snapshot::Package(spec) => spec.clone(),
+            Snapshot::Function(spec) => match self.snapshot(spec.package.snapshot)? {
+                Snapshot::Package(spec) => spec,
+                _ => return Err(StoreError::corrupt("a package's snapshot")),
+            },
+            Snapshot::Environment(_) | Snapshot::Trigger(_) => return Ok(Build::None),
+        };
+        crate::view::package_build(self.state, &package)
     }
 
     /// Sets a unit's draft.
@@ -204,11 +220,10 @@ impl<'a> Builder<'a> {
                 self.require(to.as_ref().map(|draft| (draft.snapshot, draft.archive)))?;
                 self.touch(*uid)?.draft = to.as_ref().map(|draft| draft.snapshot);
             }
-            Edit::Publish { uid, version, .. } | Edit::RestoreVersion { uid, version } => {
-                self.require(Some((version.snapshot, version.archive)))?;
-                let touched = self.touch(*uid)?;
-                touched.removed.remove(&version.number);
-                touched.added.insert(version.number, (version.id.clone(), version.snapshot));
+            Edit::Publish { uid, version, waits } => self.appears(*uid, version, !waits)?,
+            Edit::RestoreVersion { uid, version } => {
+                let key = VersionKey { unit: *uid, number: version.number };
+                self.appears(*uid, version, self.state.is_ready(key)?)?;
             }
             Edit::DeleteVersion { uid, version } => {
                 self.free(Some((version.snapshot, version.archive)))?;
@@ -216,10 +231,36 @@ impl<'a> Builder<'a> {
                 touched.added.remove(&version.number);
                 touched.removed.insert(version.number);
             }
-            Edit::Describe { .. } | Edit::Move { .. } | Edit::Built { .. } => {}
+            Edit::Built { to, readies, .. } => self.built(to, readies)?,
+            Edit::Describe { .. } | Edit::Move { .. } => {}
             Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
         }
         self.change.edits.push(edit);
+        Ok(())
+    }
+
+    /// Notes a version that appears; only one that can be called becomes latest.
+    fn appears(&mut self, uid: UnitUid, version: &Version, ready: bool) -> Result<(), StoreError> {
+        self.require(Some((version.snapshot, version.archive)))?;
+        let touched = self.touch(uid)?;
+        touched.removed.remove(&version.number);
+        if ready {
+            touched.added.insert(version.number, (version.id.clone(), version.snapshot));
+        }
+        Ok(())
+    }
+
+    /// Notes what a build made, and the versions that it makes callable.
+    fn built(&mut self, to: &BuildRecord, readies: &[VersionKey]) -> Result<(), StoreError> {
+        let result = to.result.map(|content| content.tree);
+        self.change.requires.extend(result.into_iter().chain(to.log));
+        for key in readies {
+            let version = self.state.version(*key)?;
+            let version =
+                version.ok_or_else(|| StoreError::Conflict { what: "a version".to_owned() })?;
+            let touched = self.touch(key.unit)?;
+            touched.added.insert(version.number, (version.id, version.snapshot));
+        }
         Ok(())
     }
 
@@ -259,7 +300,15 @@ impl<'a> Builder<'a> {
         Ok(self.units.get_mut(&uid).expect("known by now"))
     }
 
+    /// Brings a snapshot along, with the built-in environment it may be the first to freeze.
     fn keep(&mut self, snapshot: &Snapshot) {
+        if let Some(environment) = crate::environment::built_in_of(snapshot) {
+            self.bring(&environment);
+        }
+        self.bring(snapshot);
+    }
+
+    fn bring(&mut self, snapshot: &Snapshot) {
         if !self.change.snapshots.contains(snapshot) {
             self.change.snapshots.push(snapshot.clone());
         }
@@ -286,7 +335,18 @@ impl<'a> Builder<'a> {
             Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
         };
         let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
-        Ok(contents.map(|Content { tree, .. }| tree).chain(archive).collect())
+        let trees = contents.map(|Content { tree, .. }| tree).chain(archive);
+        let built = self.built_blobs(pinned.as_ref().unwrap_or(&snapshot))?;
+        Ok(trees.chain(built).collect())
+    }
+
+    /// What the build of a package made and printed, if one ended.
+    fn built_blobs(&self, package: &Snapshot) -> Result<Vec<Digest>, StoreError> {
+        let Snapshot::Package(spec) = package else { return Ok(Vec::new()) };
+        let Some(key) = spec.build_key() else { return Ok(Vec::new()) };
+        let Some(record) = self.state.build(key)? else { return Ok(Vec::new()) };
+        let result = record.result.map(|content| content.tree);
+        Ok(result.into_iter().chain(record.log).collect())
     }
 
     /// A snapshot this change brings, or one the state has.
@@ -344,7 +404,7 @@ impl Touched {
         while let Some(version) = &kept
             && self.removed.contains(&version.number)
         {
-            kept = state.version_before(VersionKey { unit, number: version.number })?;
+            kept = state.ready_before(VersionKey { unit, number: version.number })?;
         }
         let kept = kept.map(|version| (version.number, version.id, version.snapshot));
         let added = self.added.last_key_value();

@@ -7,7 +7,7 @@ use folio_model::{
 };
 
 use crate::builder::Builder;
-use crate::compose::{self, Error, Given};
+use crate::compose::{self, Error, Freeze, Given, Scope};
 use crate::ports::{State, StoreError};
 use crate::publish;
 
@@ -82,6 +82,7 @@ pub(crate) fn own(
     function: &UnitKey,
     base: Option<Base<'_>>,
     given: &Given,
+    freeze: Freeze,
 ) -> Result<OwnPackage, Error> {
     let key = own_key(&function.app, &function.name)?;
     let unit = state.unit(&key)?;
@@ -106,7 +107,8 @@ pub(crate) fn own(
     let given =
         Given { environment: given.environment.clone().or_else(environment), ..given.clone() };
     let archive = given.files.as_ref().map_or(kept_archive, |files| files.archive);
-    let spec = compose::own_package(&function.name, spec, &given)?;
+    let scope = Scope { state, app: &function.app, freeze };
+    let spec = compose::own_package(scope, &function.name, spec, &given)?;
     Ok(OwnPackage { key, spec, archive })
 }
 

@@ -1,16 +1,18 @@
 //! Makes a complete spec out of the fields a command gives and what they are laid over. Content is found and
 //! measured here, before any transaction starts.
 
+use std::collections::BTreeSet;
+
 use folio_model::{
-    Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec, Snapshot,
-    SnapshotError, Tree, TreeEntry, TreeTotals,
+    AppName, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec, RunSettings,
+    Snapshot, SnapshotError, Tree, TreeEntry, TreeTotals,
 };
 
 use crate::archive;
 use crate::code::UsedPackage;
 use crate::ports::{State, StoreError};
 use crate::request::{ContentRef, Fields};
-use crate::{Class, Code, Explain, Folio, resolve, view};
+use crate::{Class, Code, Explain, Folio, environment, resolve, view};
 
 /// Why fields do not make a spec.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +78,9 @@ pub enum Error {
         /// The package.
         package: Name,
     },
+    /// No such environment.
+    #[error(transparent)]
+    Environment(#[from] Box<environment::Error>),
     /// A tree over a limit.
     #[error("the content has {found} {what}, more than the {max} allowed")]
     TooLarge {
@@ -124,6 +129,7 @@ impl Explain for Error {
             Self::TooLarge { .. } => Code("content_too_large"),
             Self::WrongContent { .. } => Code("wrong_content"),
             Self::Spec(_) => Code("bad_spec"),
+            Self::Environment(error) => error.code(),
             Self::Archive(error) => error.code(),
             Self::Resolve(error) => error.code(),
             Self::Store(error) => error.code(),
@@ -134,6 +140,7 @@ impl Explain for Error {
         match self {
             Self::PackageTaken { .. } | Self::Outdated { .. } => Class::Conflict,
             Self::TooLarge { .. } => Class::TooLarge,
+            Self::Environment(error) => error.class(),
             Self::Archive(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Store(error) => error.class(),
@@ -168,6 +175,7 @@ impl Explain for Error {
             Self::TooLarge { .. } => "leave out what is not needed, or raise the limit".to_owned(),
             Self::WrongContent { .. } => "name the root of an uploaded tree".to_owned(),
             Self::Spec(_) => return None,
+            Self::Environment(error) => return error.hint(),
             Self::Archive(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),
             Self::Store(error) => return error.hint(),
@@ -183,6 +191,43 @@ pub(crate) struct Given {
     pub(crate) build_command: Option<String>,
     pub(crate) package: Option<Name>,
     pub(crate) entrypoint: Option<String>,
+    pub(crate) run: RunSettings,
+    pub(crate) unset: BTreeSet<String>,
+}
+
+/// Where a spec is made, and how the environment is found that it freezes.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) state: &'a dyn State,
+    pub(crate) app: &'a AppName,
+    pub(crate) freeze: Freeze,
+}
+
+/// Which state of an environment a spec freezes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freeze {
+    /// The one it has now.
+    Anew,
+    /// The one that was frozen before, as long as the environment is the same.
+    Kept,
+}
+
+impl Scope<'_> {
+    /// The digest of an environment's snapshot. One that is gone stays what was frozen of it before.
+    fn freeze(
+        &self,
+        name: &Name,
+        before: Option<(&Name, Option<Digest>)>,
+    ) -> Result<Option<Digest>, Error> {
+        let before = before.filter(|(before, _)| *before == name).and_then(|(_, digest)| digest);
+        if self.freeze == Freeze::Kept && before.is_some() {
+            return Ok(before);
+        }
+        match environment::freeze(self.state, self.app, name)?.or(before) {
+            Some(digest) => Ok(Some(digest)),
+            None => Err(Box::new(environment::not_found(self.state, self.app, name)?).into()),
+        }
+    }
 }
 
 /// Content of a package, and the archive its main part came from.
@@ -216,6 +261,8 @@ impl Folio {
             build_command: fields.build_command,
             package: fields.package,
             entrypoint: fields.entrypoint,
+            run: fields.run,
+            unset: fields.unset,
         })
     }
 
@@ -268,71 +315,101 @@ fn check_size(what: &'static str, found: u64, max: u64) -> Result<(), Error> {
 
 /// Lays fields over a package's spec. New content replaces all of the old content.
 pub(crate) fn package(
+    scope: Scope<'_>,
     name: &Name,
     base: Option<PackageSpec>,
     given: &Given,
 ) -> Result<PackageSpec, Error> {
-    if given.package.is_some() || given.entrypoint.is_some() {
-        let field = if given.package.is_some() { "a package" } else { "an entry point" };
+    let settings = !given.run.is_default() || !given.unset.is_empty();
+    let for_functions = [
+        (given.package.is_some(), "a package"),
+        (given.entrypoint.is_some(), "an entry point"),
+        (settings, "settings of how it is run"),
+    ];
+    if let Some((_, field)) = for_functions.into_iter().find(|(given, _)| *given) {
         return Err(Error::NotForPackages { name: name.clone(), field });
     }
-    package_of(Kind::Package, name, base, given)
+    package_of(scope, (Kind::Package, name), base, given)
 }
 
 /// Lays fields over the spec of the package that a function made for itself.
 pub(crate) fn own_package(
+    scope: Scope<'_>,
     function: &Name,
     base: Option<PackageSpec>,
     given: &Given,
 ) -> Result<PackageSpec, Error> {
-    package_of(Kind::Function, function, base, given)
+    package_of(scope, (Kind::Function, function), base, given)
 }
 
 fn package_of(
-    kind: Kind,
-    name: &Name,
+    scope: Scope<'_>,
+    (kind, name): (Kind, &Name),
     base: Option<PackageSpec>,
     given: &Given,
 ) -> Result<PackageSpec, Error> {
-    let (environment, source, deployment, build_command) = match base {
-        Some(base) => (Some(base.environment), base.source, base.deployment, base.build_command),
-        None => (None, None, None, None),
-    };
-    let environment = given.environment.clone().or(environment);
+    let kept = base.as_ref();
+    let environment = given.environment.as_ref().or(kept.map(|base| &base.environment));
+    let environment =
+        environment.ok_or_else(|| Error::NoEnvironment { kind, name: name.clone() })?;
+    let before = kept.map(|base| (&base.environment, base.environment_snapshot));
+    let environment_snapshot = scope.freeze(environment, before)?;
+    let environment = environment.clone();
     let (source, deployment) = match &given.files {
         Some(files) => (files.source, files.deployment),
-        None => (source, deployment),
+        None => (kept.and_then(|base| base.source), kept.and_then(|base| base.deployment)),
     };
+    let build_command = base.and_then(|base| base.build_command);
     // A build command that was not given again is kept only as long as there is something to build.
     let build_command =
         given.build_command.clone().or_else(|| build_command.filter(|_| source.is_some()));
-    let environment =
-        environment.ok_or_else(|| Error::NoEnvironment { kind, name: name.clone() })?;
-    let spec =
-        PackageSpec { environment, source, deployment, build_command, environment_snapshot: None };
+    let spec = PackageSpec { environment, source, deployment, build_command, environment_snapshot };
     Snapshot::Package(spec.clone()).validate()?;
     Ok(spec)
 }
 
 /// Lays fields over a function's spec, with the code it is to use.
 pub(crate) fn function(
+    scope: Scope<'_>,
     base: Option<&FunctionSpec>,
     given: &Given,
     code: &UsedPackage,
 ) -> Result<FunctionSpec, Error> {
-    let kept = base.map(|base| base.environment.clone());
+    let kept = base.map(|base| &base.environment);
+    let environment = given.environment.as_ref().or(kept).unwrap_or(&code.environment);
+    let before = base.map(|base| (&base.environment, base.environment_snapshot));
     let spec = FunctionSpec {
-        environment: given.environment.clone().or(kept).unwrap_or_else(|| code.environment.clone()),
+        environment: environment.clone(),
         package: code.pin.clone(),
         entrypoint: given
             .entrypoint
             .clone()
             .or_else(|| base.and_then(|base| base.entrypoint.clone())),
-        environment_snapshot: None,
-        run: base.map(|base| base.run.clone()).unwrap_or_default(),
+        environment_snapshot: scope.freeze(environment, before)?,
+        run: run_settings(base.map(|base| &base.run), given),
     };
     Snapshot::Function(spec.clone()).validate()?;
     Ok(spec)
+}
+
+/// Lays settings over others; what is not given stays.
+fn run_settings(base: Option<&RunSettings>, given: &Given) -> RunSettings {
+    let base = base.cloned().unwrap_or_default();
+    let run = &given.run;
+    let mut variables = base.variables;
+    variables.retain(|name, _| !given.unset.contains(name));
+    variables.extend(run.variables.clone());
+    RunSettings {
+        variables,
+        timeout_ms: run.timeout_ms.or(base.timeout_ms),
+        memory_bytes: run.memory_bytes.or(base.memory_bytes),
+        cpu_millis: run.cpu_millis.or(base.cpu_millis),
+        concurrency: run.concurrency.or(base.concurrency),
+        idle_ms: run.idle_ms.or(base.idle_ms),
+        scale_min: run.scale_min.or(base.scale_min),
+        scale_max: run.scale_max.or(base.scale_max),
+        requests_per_worker: run.requests_per_worker.or(base.requests_per_worker),
+    }
 }
 
 /// The spec of a package snapshot.

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use folio_model::{
-    Edit, Kind, Members, Name, Place, Pointer, Qualifier, Unit, UnitKey, Version, VersionId,
-    VersionKey,
+    Edit, Kind, Members, Name, Place, Pointer, Qualifier, Unit, UnitKey, UnitUid, Version,
+    VersionId, VersionKey,
 };
 
 use crate::builder::Builder;
@@ -53,6 +53,9 @@ pub enum Error {
         /// The versions it points at.
         versions: Vec<VersionId>,
     },
+    /// A kind whose versions are only its history.
+    #[error("versions of a {0} are not deleted one by one; they are what it was")]
+    VersionsKept(Kind),
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
@@ -73,6 +76,7 @@ impl Explain for Error {
             Self::InUse { .. } => Code("in_use"),
             Self::Stale { .. } => Code("stale"),
             Self::AliasNotVersion { .. } => Code("alias_not_version"),
+            Self::VersionsKept(_) => Code("versions_kept"),
             Self::Resolve(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -81,7 +85,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::InUse { .. } | Self::Stale { .. } => Class::Conflict,
-            Self::AliasNotVersion { .. } => Class::Invalid,
+            Self::AliasNotVersion { .. } | Self::VersionsKept(_) => Class::Invalid,
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
@@ -98,6 +102,7 @@ impl Explain for Error {
                     "name the version: `folio fn version delete {function} --version {version}`"
                 )
             }),
+            Self::VersionsKept(kind) => Some(format!("delete the whole {kind}, or change it")),
             Self::Resolve(error) => error.hint(),
             Self::Folio(error) => error.hint(),
         }
@@ -120,6 +125,9 @@ impl Folio {
         which: Which,
         expect: Option<u64>,
     ) -> Result<Done<Removed>, Error> {
+        if matches!(key.kind, Kind::Environment | Kind::Trigger) {
+            return Err(Error::VersionsKept(key.kind));
+        }
         let (app, key) = (key.app.clone(), key.clone());
         self.commit(caller, &app, move |builder| {
             let unit = expected(builder.state, &key, expect)?;
@@ -154,12 +162,22 @@ impl Folio {
             let mut unit = expected(builder.state, &key, expect)?;
             let versions = builder.state.versions(unit.uid, Page::ALL)?;
             let victims = victims(builder.state, &unit, versions)?;
-            let referrers = unit_referrers(builder.state, &unit, &victims, cascade)?;
+            let triggers = match cascade {
+                Cascade::Yes if key.kind == Kind::Function => {
+                    builder.state.triggers_of(&key.app, &key.name)?
+                }
+                _ => Vec::new(),
+            };
+            let going = triggers.iter().map(|trigger| trigger.uid).chain([unit.uid]).collect();
+            let referrers = unit_referrers(builder.state, (&unit, going), &victims, cascade)?;
             refuse_if_used(unit.key.to_string(), false, referrers)?;
             let mut removed = Removed::default();
+            for trigger in triggers {
+                remove_trigger(builder, trigger, &mut removed)?;
+            }
             drop_aliases(builder, &unit, &mut removed)?;
             drop_memberships(builder, &victims)?;
-            removed.versions = remove(builder, victims)?.versions;
+            removed.versions.extend(remove(builder, victims)?.versions);
             builder.clear_draft(&mut unit)?;
             builder.push(Edit::DeleteUnit { uid: unit.uid, key: key.clone() })?;
             builder.say(format!("delete {} {}", key.kind, key.name));
@@ -253,10 +271,10 @@ fn version_referrers(
 }
 
 /// Everything that stays and uses a unit or one of these versions. Its own aliases go with it, and with a
-/// cascade its memberships in tags.
+/// cascade its memberships in tags and its triggers.
 fn unit_referrers(
     state: &dyn State,
-    unit: &Unit,
+    (unit, units): (&Unit, BTreeSet<UnitUid>),
     victims: &[Victim],
     cascade: Cascade,
 ) -> Result<Vec<Referrer>, Error> {
@@ -271,6 +289,7 @@ fn unit_referrers(
     let leaving = Leaving {
         versions: keys(victims),
         pointers: aliases.chain(tags).collect(),
+        units,
         ..Leaving::default()
     };
     let mut referrers = guard::users(state, &leaving)?;
@@ -298,6 +317,21 @@ fn remove(builder: &mut Builder<'_>, victims: Vec<Victim>) -> Result<Removed, Er
         builder.push(Edit::DeleteVersion { uid: unit.uid, version })?;
     }
     Ok(removed)
+}
+
+/// Removes a trigger with all its versions.
+fn remove_trigger(
+    builder: &mut Builder<'_>,
+    trigger: Unit,
+    removed: &mut Removed,
+) -> Result<(), Error> {
+    let versions = builder.state.versions(trigger.uid, Page::ALL)?;
+    let victims = versions.into_iter().map(|version| Victim { unit: trigger.clone(), version });
+    removed.versions.extend(remove(builder, victims.collect())?.versions);
+    let UnitKey { kind, name, .. } = trigger.key.clone();
+    builder.push(Edit::DeleteUnit { uid: trigger.uid, key: trigger.key })?;
+    removed.units.push(UnitName { kind, name });
+    Ok(())
 }
 
 fn drop_aliases(

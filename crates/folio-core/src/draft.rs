@@ -4,7 +4,7 @@ use folio_model::{Draft, Kind, Name, Origin, PackagePin, Snapshot, Unit, UnitKey
 
 use crate::builder::Builder;
 use crate::code::{self, Base, Choice, OwnPackage, UsedPackage};
-use crate::compose::{self, Given};
+use crate::compose::{self, Freeze, Given, Scope};
 use crate::ports::State;
 use crate::publish;
 use crate::request::{Caller, Fields, Onto};
@@ -110,7 +110,8 @@ fn seen(builder: &Builder<'_>, drafted: Drafted) -> Result<UnitView, Error> {
     if changed {
         unit.revision = builder.state.head()? + 1;
     }
-    let draft = Some(DraftView { digest: spec.digest(), package, spec });
+    let build = builder.build_of(&spec)?;
+    let draft = Some(DraftView { digest: spec.digest(), package, build, spec });
     Ok(UnitView { draft, ..view::unit(builder.state, &unit)? })
 }
 
@@ -141,12 +142,13 @@ fn draft_package(
     unit: Option<Unit>,
     given: &Given,
 ) -> Result<Drafted, Error> {
+    let scope = Scope { state: builder.state, app: &key.app, freeze: Freeze::Anew };
     let current = current(builder.state, unit.as_ref())?;
     let base = match &current {
         Some(draft) => Some(compose::package_spec(builder.state, draft.snapshot)?),
         None => None,
     };
-    let snapshot = Snapshot::Package(compose::package(&key.name, base, given)?);
+    let snapshot = Snapshot::Package(compose::package(scope, &key.name, base, given)?);
     let kept = current.and_then(|draft| draft.archive);
     let archive = given.files.as_ref().map_or(kept, |files| files.archive);
     let mut unit = code::claim(builder, key, Origin::User)?;
@@ -170,7 +172,9 @@ fn draft_function(
     let uses = current.as_ref().and_then(|draft| draft.uses);
     let laid_over = base.as_ref().map(|spec| Base { spec, uses });
     let code = draft_code(builder, key, laid_over, given)?;
-    let snapshot = Snapshot::Function(compose::function(base.as_ref(), given, &code)?);
+    let scope = Scope { state: builder.state, app: &key.app, freeze: Freeze::Anew };
+    let spec = compose::function(scope, base.as_ref(), given, &code)?;
+    let snapshot = Snapshot::Function(spec);
     let mut unit = code::claim(builder, key, Origin::User)?;
     let draft = Draft { snapshot: snapshot.digest(), uses: code.uses, archive: None };
     let changed = unit.draft.as_ref() != Some(&draft);
@@ -210,7 +214,7 @@ fn draft_code(
             uses: base.uses,
         }),
         (_, base) => {
-            let own = code::own(builder.state, key, base, given)?;
+            let own = code::own(builder.state, key, base, given, Freeze::Anew)?;
             draft_own_package(builder, own)
         }
     }
@@ -250,6 +254,14 @@ impl Folio {
     /// Shows one unit with its draft, latest version and aliases.
     pub async fn show(&self, key: &UnitKey) -> Result<UnitView, resolve::Error> {
         let key = key.clone();
-        self.look(move |state| Ok(view::unit(state, &resolve::unit(state, &key)?)?)).await
+        let builds = std::sync::Arc::clone(&self.builds);
+        self.look(move |state| {
+            let mut view = view::unit(state, &resolve::unit(state, &key)?)?;
+            if let Some(draft) = &mut view.draft {
+                crate::build::overlay(&builds, state, &draft.spec, &mut draft.build)?;
+            }
+            Ok(view)
+        })
+        .await
     }
 }

@@ -121,10 +121,9 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::NotFound { name, known } => format!(
-                "there are {}; make it with `folio env create --name {name} --image ... | --command ...`",
-                known.join(", ")
-            ),
+            Self::NotFound { known, .. } => {
+                format!("there are {}; make another with `folio env create`", known.join(", "))
+            }
             Self::Exists(name) => format!("change it with `folio env update --name {name}`"),
             Self::Stale { .. } => {
                 "look at it with `folio env list`, then repeat with its revision".to_owned()
@@ -444,4 +443,16 @@ pub(crate) fn frozen_as(
         Some(digest) => Ok(Some(spec(state, digest)?)),
         None => Ok(EnvironmentSpec::built_in(name.as_str())),
     }
+}
+
+/// The built-in environment that a snapshot freezes, if it freezes one.
+pub(crate) fn built_in_of(snapshot: &Snapshot) -> Option<Snapshot> {
+    let frozen = match snapshot {
+        Snapshot::Function(spec) => spec.environment_snapshot?,
+        Snapshot::Package(spec) => spec.environment_snapshot?,
+        Snapshot::Environment(_) | Snapshot::Trigger(_) => return None,
+    };
+    let spec = EnvironmentSpec::built_in(snapshot.environment()?.as_str())?;
+    let environment = Snapshot::Environment(spec);
+    (environment.digest() == frozen).then_some(environment)
 }

@@ -11,9 +11,11 @@ use folio_model::{AppName, Change, Entry};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::build::Builds;
 use crate::builder::Builder;
 use crate::logs::Logs;
 use crate::ports::{Blobs, Clock, Ledger, Queue, Runtime, State, StoreError};
+use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::view::Done;
 use crate::{Caller, Class, Code, Explain, Limits};
@@ -27,6 +29,8 @@ pub struct Folio {
     pub(crate) settings: Settings,
     pub(crate) serving: Arc<Serving>,
     pub(crate) queue: Option<Arc<dyn Queue>>,
+    pub(crate) builds: Arc<Builds>,
+    pub(crate) paths: Arc<Paths>,
 }
 
 /// What an operator may set.
@@ -105,8 +109,16 @@ impl Folio {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        let serving = Arc::default();
-        Self { ledger, blobs, clock, settings, serving, queue: None }
+        Self {
+            ledger,
+            blobs,
+            clock,
+            settings,
+            serving: Arc::default(),
+            queue: None,
+            builds: Arc::default(),
+            paths: Arc::default(),
+        }
     }
 
     /// Adds what runs and builds functions. Without it, calls say that nothing runs here, and builds wait.
@@ -180,6 +192,9 @@ impl Folio {
         };
         let unsettled = Unsettled::new(self);
         let appended = self.ledger.append(Box::new(plan)).await.map_err(Error::from);
+        if appended.is_err() {
+            self.paths.forget();
+        }
         unsettled.settle(appended.as_ref().ok().and_then(Option::as_ref)).await;
         let appended = appended?;
         let decided = outcome.lock().expect("the plan has ended").take();

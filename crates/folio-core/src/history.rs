@@ -1,5 +1,7 @@
 //! Reads what is and what was: lists, versions, the log, and the app at any moment.
 
+use std::sync::Arc;
+
 use folio_model::{
     AppName, AppVersion, Edit, Entry, Kind, Number, Placement, Qualifier, Timestamp, UnitKey,
     VersionId,
@@ -7,6 +9,7 @@ use folio_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::build::{self, Builds};
 use crate::ports::{Page, State, StoreError};
 use crate::request::Caller;
 use crate::resolve::{self, Error as ResolveError};
@@ -120,10 +123,12 @@ impl Folio {
     /// Lists a unit's versions, oldest first.
     pub async fn versions(&self, key: &UnitKey, page: Page) -> Result<Vec<VersionView>, Error> {
         let (key, page) = (key.clone(), self.bounded(page));
+        let builds = Arc::clone(&self.builds);
         self.look(move |state| {
             let unit = resolve::unit(state, &key)?;
             let versions = state.versions(unit.uid, page)?;
-            versions.into_iter().map(|version| Ok(view::version(state, &unit, version)?)).collect()
+            let view = |version| Ok(shown(&builds, state, view::version(state, &unit, version)?)?);
+            versions.into_iter().map(view).collect()
         })
         .await
     }
@@ -131,10 +136,11 @@ impl Folio {
     /// Shows one version.
     pub async fn version(&self, key: &UnitKey, at: &Qualifier) -> Result<VersionView, Error> {
         let (key, at) = (key.clone(), at.clone());
+        let builds = Arc::clone(&self.builds);
         self.look(move |state| {
             let unit = resolve::unit(state, &key)?;
             let version = resolve::version(state, &unit, &at)?;
-            Ok(view::version(state, &unit, version)?)
+            Ok(shown(&builds, state, view::version(state, &unit, version)?)?)
         })
         .await
     }
@@ -223,6 +229,16 @@ impl Folio {
         let max = usize::try_from(self.limits().page_items_max).unwrap_or(usize::MAX);
         Page { limit: page.limit.min(max), ..page }
     }
+}
+
+/// A version with how far its build really is.
+fn shown(
+    builds: &Arc<Builds>,
+    state: &dyn State,
+    mut view: VersionView,
+) -> Result<VersionView, StoreError> {
+    build::overlay(builds, state, &view.spec, &mut view.build)?;
+    Ok(view)
 }
 
 pub(crate) fn known(state: &dyn State, app: &AppName) -> Result<(), Error> {

@@ -24,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
     /// The function gave no answer.
-    #[error("{function}@{version}: {source}")]
+    #[error("{}", told(.function, .source))]
     Call {
         /// The function.
         function: folio_model::Name,
@@ -58,13 +58,35 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unresolved(error) => error.hint(),
-            Self::Call { source: CallError::Load(_) | CallError::Failed, function, .. }
-            | Self::Call { source: CallError::Crashed(_), function, .. } => {
-                Some(format!("`folio fn logs {function}` shows what it printed"))
+            Self::Call { source: CallError::Load(_), function, .. } => Some(format!(
+                "correct it and publish again; `folio fn logs {function}` may say more"
+            )),
+            Self::Call { source: CallError::Failed | CallError::Crashed(_), function, .. } => {
+                Some(format!("see `folio fn logs {function}`"))
             }
             Self::Call { source, .. } => source.hint(),
             Self::Store(error) => error.hint(),
         }
+    }
+}
+
+/// A failed call in words that name the function.
+fn told(function: &folio_model::Name, error: &CallError) -> String {
+    match error {
+        CallError::Load(why) => {
+            format!("the code of function `{function}` could not be loaded: {why}")
+        }
+        CallError::Failed => format!("function `{function}` failed"),
+        CallError::Timeout(after) => {
+            format!("function `{function}` did not answer within {} ms", after.as_millis())
+        }
+        CallError::Crashed(why) => format!("the worker of function `{function}` ended: {why}"),
+        CallError::Garbled(why) => {
+            format!("the answer of function `{function}` makes no sense: {why}")
+        }
+        CallError::Busy => format!("all workers of function `{function}` are busy"),
+        CallError::Unavailable(why) => format!("function `{function}` cannot run here: {why}"),
+        CallError::Loop(_) | CallError::Body(_) | CallError::Stopping => error.to_string(),
     }
 }
 

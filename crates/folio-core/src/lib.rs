@@ -3,6 +3,7 @@
 
 pub mod alias;
 pub mod archive;
+pub mod build;
 mod builder;
 mod code;
 pub mod compose;
@@ -23,7 +24,9 @@ pub mod ports;
 pub mod publish;
 pub mod request;
 pub mod resolve;
+pub mod route;
 pub mod serving;
+pub mod status;
 pub mod sweep;
 pub mod tag;
 pub mod token;

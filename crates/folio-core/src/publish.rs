@@ -5,14 +5,16 @@ mod function;
 mod package;
 
 use folio_model::{
-    Digest, Kind, Name, Place, Pointer, Qualifier, Unit, UnitKey, Version, VersionId, VersionKey,
+    Build, Digest, Kind, Name, Place, Pointer, Qualifier, Unit, UnitKey, Version, VersionId,
+    VersionKey,
 };
 
 use crate::builder::Builder;
-use crate::compose::{self, Given};
+use crate::compose::{self, Freeze, Given, Scope};
 use crate::ports::{State, StoreError};
 use crate::request::{Caller, Publish, Start};
-use crate::view::{Done, Published};
+use crate::serving::Unready;
+use crate::view::{self, Done, Published};
 use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve};
 
 /// Why a version was not published.
@@ -94,6 +96,9 @@ pub enum Error {
     /// The fields do not make a spec.
     #[error(transparent)]
     Compose(#[from] compose::Error),
+    /// What it stands on could not be built.
+    #[error(transparent)]
+    Unready(#[from] Unready),
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
@@ -118,6 +123,7 @@ impl Explain for Error {
             Self::TagOnPackage(_) => Code("not_for_packages"),
             Self::TagFull { .. } => Code("tag_full"),
             Self::Stale { .. } => Code("stale"),
+            Self::Unready(error) => error.code(),
             Self::Compose(error) => error.code(),
             Self::Resolve(error) => error.code(),
             Self::Folio(error) => error.code(),
@@ -133,6 +139,7 @@ impl Explain for Error {
             | Self::ObjectNameTaken { .. }
             | Self::NameIsVersion { .. }
             | Self::Stale { .. } => Class::Conflict,
+            Self::Unready(error) => error.class(),
             Self::Compose(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
@@ -159,6 +166,7 @@ impl Explain for Error {
             Self::Stale { kind, name, .. } => {
                 format!("look at it with `folio {kind} get {name}`, then repeat with its revision")
             }
+            Self::Unready(error) => return error.hint(),
             Self::Compose(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),
             Self::Folio(error) => return error.hint(),
@@ -222,6 +230,13 @@ struct Base {
 }
 
 impl Job<'_> {
+    /// Where the spec is made. What publishes a draft as it is keeps the environment that the draft froze.
+    fn scope<'a>(&'a self, state: &'a dyn State) -> Scope<'a> {
+        let as_drafted = self.request.start == Start::Fresh && !self.given.has_content();
+        let freeze = if as_drafted { Freeze::Kept } else { Freeze::Anew };
+        Scope { state, app: &self.key.app, freeze }
+    }
+
     /// Whether the draft goes: it is what is published, or new content takes its place.
     fn replaces_draft(&self) -> bool {
         self.request.start == Start::Fresh || self.given.has_content()
@@ -365,15 +380,24 @@ fn add_to_tag(
     Ok(())
 }
 
-/// The existing latest version, if it already is what would be published.
+/// The existing latest version, or the newest that is still to be built, if it already is what would be
+/// published. One that could not be built is no reason not to try again.
 fn same_as_latest(
     state: &dyn State,
     unit: &Unit,
     snapshot: Digest,
 ) -> Result<Option<Version>, StoreError> {
-    let Some(number) = unit.latest else { return Ok(None) };
-    let latest = state.version(VersionKey { unit: unit.uid, number })?;
-    Ok(latest.filter(|latest| latest.snapshot == snapshot))
+    for number in unit.newest.into_iter().chain(unit.latest) {
+        let version = state.version(VersionKey { unit: unit.uid, number })?;
+        let Some(version) = version.filter(|version| version.snapshot == snapshot) else {
+            continue;
+        };
+        let spec = view::snapshot(state, snapshot)?;
+        if view::build(state, &spec)? != Build::Failed {
+            return Ok(Some(version));
+        }
+    }
+    Ok(None)
 }
 
 /// Says what was published, for the log.

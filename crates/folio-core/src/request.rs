@@ -1,6 +1,8 @@
 //! What verbs are asked: the fields of a unit as flags or bodies describe them, and who asks.
 
-use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, VersionId};
+use std::collections::BTreeSet;
+
+use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, RunSettings, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +75,12 @@ pub struct Fields {
     /// What a function calls inside its package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<String>,
+    /// How a function is run; variables are laid over those it has.
+    #[serde(default, skip_serializing_if = "RunSettings::is_default")]
+    pub run: RunSettings,
+    /// Environment variables that a function loses.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unset: BTreeSet<String>,
 }
 
 /// What a new version starts from.
@@ -156,7 +164,7 @@ pub enum Which {
 pub enum Cascade {
     /// Refuse, naming them.
     No,
-    /// Take the memberships in tags along.
+    /// Take the memberships in tags, and the routes, along.
     Yes,
 }
 

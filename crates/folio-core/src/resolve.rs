@@ -6,6 +6,7 @@ use folio_model::{
 };
 
 use crate::ports::{Page, State, StoreError};
+use crate::serving::Unready;
 use crate::view::{self, ResolvedView};
 use crate::{Class, Code, Explain, Folio};
 
@@ -77,6 +78,9 @@ pub enum Error {
         /// The alias.
         alias: VersionId,
     },
+    /// What it leads to is not built, or could not be.
+    #[error(transparent)]
+    Unready(#[from] Unready),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -93,6 +97,7 @@ impl Explain for Error {
             Self::IsDraft { .. } => Code("draft_not_version"),
             Self::Ambiguous { .. } => Code("ambiguous_reference"),
             Self::Split { .. } => Code("alias_is_split"),
+            Self::Unready(error) => error.code(),
             Self::Store(error) => error.code(),
         }
     }
@@ -100,6 +105,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Ambiguous { .. } | Self::Split { .. } | Self::IsDraft { .. } => Class::Invalid,
+            Self::Unready(error) => error.class(),
             Self::Store(error) => error.class(),
             _ => Class::NotFound,
         }
@@ -123,6 +129,7 @@ impl Explain for Error {
             Self::Ambiguous { .. } => Some("write it with `@`".to_owned()),
             Self::NoApp(_) => Some("the app `default` always exists".to_owned()),
             Self::Split { .. } => None,
+            Self::Unready(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
     }
@@ -241,9 +248,10 @@ fn find(
 fn qualified(state: &dyn State, unit: Unit, at: Option<&Qualifier>) -> Result<Resolved, Error> {
     let what = match at {
         None if unit.draft.is_some() => What::Draft,
-        None | Some(Qualifier::Latest) => {
-            What::Version(unit.latest.ok_or_else(|| unpublished(&unit))?)
-        }
+        None | Some(Qualifier::Latest) => match unit.latest {
+            Some(latest) => What::Version(latest),
+            None => return Err(without_latest(state, &unit)?),
+        },
         Some(Qualifier::Draft) if unit.draft.is_some() => What::Draft,
         Some(Qualifier::Draft) => {
             return Err(Error::NoDraft { kind: unit.key.kind, name: unit.key.name });
@@ -295,8 +303,20 @@ fn joined(
     Ok(readings.pop().map(|(_, resolved)| resolved))
 }
 
-fn unpublished(unit: &Unit) -> Error {
-    Error::Unpublished { kind: unit.key.kind, name: unit.key.name.clone() }
+/// Why a unit has no latest version: it has none at all, or none that is built.
+fn without_latest(state: &dyn State, unit: &Unit) -> Result<Error, StoreError> {
+    let newest = match unit.newest {
+        Some(number) => state.version(VersionKey { unit: unit.uid, number })?,
+        None => None,
+    };
+    let unready = match newest {
+        Some(newest) => Unready::of(state, unit, &newest)?,
+        None => None,
+    };
+    Ok(unready.map_or_else(
+        || Error::Unpublished { kind: unit.key.kind, name: unit.key.name.clone() },
+        Error::from,
+    ))
 }
 
 fn no_unit(state: &dyn State, app: &AppName, kind: Kind, name: &str) -> Result<Error, StoreError> {

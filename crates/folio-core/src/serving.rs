@@ -23,7 +23,7 @@ use tokio::sync::OnceCell;
 
 pub use self::plans::MeasuredVersion;
 pub(crate) use self::plans::Running;
-pub(crate) use self::read::{Unready, code};
+pub use self::read::Unready;
 pub(crate) use self::refresh::Unsettled;
 pub use self::routes::{Follower, Route};
 pub use self::split::Split;

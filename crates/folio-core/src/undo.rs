@@ -15,6 +15,7 @@ use self::reversal::Reversal;
 
 mod check;
 mod reversal;
+mod routes;
 
 /// Why an entry was not taken back.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +39,8 @@ pub enum Error {
         /// What took it back.
         by: u64,
     },
-    /// What can never be taken back: apps and tokens.
-    #[error("entry {0} cannot be undone: it made an app or a token")]
+    /// What can never be taken back: apps, tokens and the ends of builds.
+    #[error("entry {0} cannot be undone: it made an app or a token, or says how a build ended")]
     Permanent(u64),
     /// Something stands on what the entry made.
     #[error("entry {seq} cannot be undone: what it made is in use by {}", guard::names(.referrers))]
@@ -172,7 +173,7 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
         let Some(last) = entries.last() else { return Err(Error::Nothing(app.clone())) };
         below = last.seq;
         for entry in entries {
-            if is_undo(&entry) || state.undone_by(entry.seq)?.is_some() {
+            if is_undo(&entry) || is_build(&entry) || state.undone_by(entry.seq)?.is_some() {
                 continue;
             }
             let permanent =
@@ -183,6 +184,11 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
             return Ok(entry);
         }
     }
+}
+
+/// Whether an entry only says how a build ended: nobody's command, so nothing to undo.
+fn is_build(entry: &Entry) -> bool {
+    entry.edits.iter().all(|edit| matches!(edit, Edit::Built { .. }))
 }
 
 /// Whether an entry was made by an undo. A rollback takes a move back too, but is a command of its own.

@@ -41,7 +41,7 @@ pub struct VersionView {
     /// The package version a function uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<PackageUse>,
-    /// Whether there is something to build.
+    /// How far the build of its package is.
     pub build: Build,
     /// Its complete spec.
     pub spec: Snapshot,
@@ -94,6 +94,8 @@ pub struct DraftView {
     /// The package a function draft uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<PackageUse>,
+    /// How far the build of its package is.
+    pub build: Build,
     /// Its complete spec.
     pub spec: Snapshot,
 }
@@ -363,7 +365,8 @@ pub(crate) fn unit(state: &dyn State, unit: &Unit) -> Result<UnitView, StoreErro
         Some(draft) => {
             let spec = snapshot(state, draft.snapshot)?;
             let package = package_use(state, &spec, draft.uses)?;
-            Some(DraftView { digest: draft.snapshot, package, spec })
+            let build = build(state, &spec)?;
+            Some(DraftView { digest: draft.snapshot, package, build, spec })
         }
         None => None,
     };
@@ -450,6 +453,18 @@ pub(crate) fn build(state: &dyn State, spec: &Snapshot) -> Result<Build, StoreEr
 }
 
 /// How far the build of a package is.
-pub(crate) fn package_build(_state: &dyn State, spec: &PackageSpec) -> Result<Build, StoreError> {
-    Ok(if spec.build_key().is_some() { Build::Pending } else { Build::None })
+pub(crate) fn package_build(state: &dyn State, spec: &PackageSpec) -> Result<Build, StoreError> {
+    let Some(key) = spec.build_key() else { return Ok(Build::None) };
+    Ok(state.build(key)?.map_or(Build::Pending, |record| record.status()))
+}
+
+/// What has to be built before a function or package can run, if anything.
+pub(crate) fn build_key(state: &dyn State, spec: &Snapshot) -> Result<Option<Digest>, StoreError> {
+    match spec {
+        Snapshot::Package(spec) => Ok(spec.build_key()),
+        Snapshot::Function(spec) => {
+            Ok(crate::compose::package_spec(state, spec.package.snapshot)?.build_key())
+        }
+        Snapshot::Environment(_) | Snapshot::Trigger(_) => Ok(None),
+    }
 }

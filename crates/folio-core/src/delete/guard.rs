@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{Digest, Kind, Pointer, Unit, UnitUid, VersionKey};
+use folio_model::{Digest, Kind, Pointer, Qualifier, Unit, UnitUid, Version, VersionKey};
 
 use crate::Referrer;
 use crate::ports::{Page, State, StoreError};
@@ -15,11 +15,15 @@ pub(crate) struct Leaving {
     pub(crate) versions: BTreeSet<VersionKey>,
     /// Pointers that go or move away.
     pub(crate) pointers: BTreeSet<Pointer>,
+    /// Pointers that go and leave nothing in their place.
+    pub(crate) gone: BTreeSet<Pointer>,
     /// Units whose draft goes or is replaced.
     pub(crate) drafts: BTreeSet<UnitUid>,
+    /// Units that go with everything they have.
+    pub(crate) units: BTreeSet<UnitUid>,
 }
 
-/// Everything that stays and uses a version that goes, by kind and name.
+/// Everything that stays and uses a version, a pointer or a function that goes, by kind and name.
 pub(crate) fn users(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, StoreError> {
     let mut referrers = Vec::new();
     for &key in &leaving.versions {
@@ -40,7 +44,79 @@ pub(crate) fn users(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer
             }
         }
     }
+    referrers.extend(triggers(state, leaving)?);
     Ok(in_order(referrers))
+}
+
+/// The triggers that stay and lead to something that goes.
+fn triggers(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, StoreError> {
+    let versions = leaving.versions.iter().map(|key| key.unit);
+    let aliases = leaving.gone.iter().filter_map(|pointer| match pointer {
+        Pointer::Alias { unit, .. } => Some(*unit),
+        Pointer::Tag { .. } => None,
+    });
+    let units: BTreeSet<_> = versions.chain(aliases).chain(leaving.units.iter().copied()).collect();
+    let mut referrers = Vec::new();
+    for uid in units {
+        let Some(unit) = state.unit_by_uid(uid)? else { continue };
+        if unit.key.kind != Kind::Function {
+            continue;
+        }
+        for trigger in state.triggers_of(&unit.key.app, &unit.key.name)? {
+            if !leaving.units.contains(&trigger.uid) && loses(state, &unit, &trigger, leaving)? {
+                let name = trigger.key.name.to_string();
+                referrers.push(Referrer { kind: "trigger".to_owned(), name });
+            }
+        }
+    }
+    Ok(referrers)
+}
+
+/// Whether a trigger loses a target when something of a function goes.
+fn loses(
+    state: &dyn State,
+    function: &Unit,
+    trigger: &Unit,
+    leaving: &Leaving,
+) -> Result<bool, StoreError> {
+    let unit = function.uid;
+    let (_, spec) = crate::route::latest(state, trigger)?;
+    let targets = spec.targets.iter().filter(|target| target.name() == Some(&function.key.name));
+    for target in targets {
+        let lost = match &target.function.at {
+            _ if leaving.units.contains(&unit) => true,
+            Some(Qualifier::Number(number)) => {
+                leaving.versions.contains(&VersionKey { unit, number: *number })
+            }
+            Some(Qualifier::Named(name)) => {
+                let pointer = Pointer::Alias { unit, name: name.clone() };
+                let version = state.version_by_id(unit, name)?;
+                let goes = |version: Version| {
+                    leaving.versions.contains(&VersionKey { unit, number: version.number })
+                };
+                leaving.gone.contains(&pointer) || version.is_some_and(|(version, _)| goes(version))
+            }
+            Some(Qualifier::Draft) => false,
+            None | Some(Qualifier::Latest) => loses_latest(state, function, leaving)?,
+        };
+        if lost {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether nothing is left of a function that could be latest, although there is something now.
+fn loses_latest(state: &dyn State, function: &Unit, leaving: &Leaving) -> Result<bool, StoreError> {
+    let unit = function.uid;
+    let Some(mut number) = function.latest else { return Ok(false) };
+    while leaving.versions.contains(&VersionKey { unit, number }) {
+        match state.ready_before(VersionKey { unit, number })? {
+            Some(version) => number = version.number,
+            None => return Ok(true),
+        }
+    }
+    Ok(false)
 }
 
 /// The function drafts that stay, stand on a state of this package that has no version, and lose it. `held`
@@ -104,6 +180,9 @@ pub(crate) fn way_out(referrer: &Referrer) -> String {
         }
         ("tag", _) => {
             format!("remove it from the tag with `folio fn tag remove --tag {} ...`", referrer.name)
+        }
+        ("trigger", _) => {
+            format!("delete it first with `folio route delete {}`", referrer.name)
         }
         ("function draft", _) => {
             format!(

@@ -12,6 +12,7 @@ use crate::compose;
 use crate::ports::State;
 use crate::request::IfSame;
 use crate::resolve;
+use crate::serving::Unready;
 use crate::view::{self, PackageUse, Published, VersionView};
 
 pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Published, Error> {
@@ -25,7 +26,9 @@ pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Publis
     let base = base_spec.as_ref().map(|spec| code::Base { spec, uses });
     let source = find_code(builder.state, job, base)?;
     let used = source.used();
-    let snapshot = Snapshot::Function(compose::function(base_spec.as_ref(), job.given, &used)?);
+    let scope = job.scope(builder.state);
+    let spec = compose::function(scope, base_spec.as_ref(), job.given, &used)?;
+    let snapshot = Snapshot::Function(spec);
     if let Some(unit) = &unit
         && job.request.if_same == IfSame::Keep
         && let Some(latest) = same_as_latest(builder.state, unit, snapshot.digest())?
@@ -85,7 +88,10 @@ fn find_code(
             Some(id) => named_package(state, job.key, &base.spec.package.name, Some(id)),
             None => kept_package(state, job.key, base),
         },
-        (_, base) => Ok(Source::Own(code::own(state, job.key, base, job.given)?)),
+        (_, base) => {
+            let own = code::own(state, job.key, base, job.given, job.scope(state).freeze)?;
+            Ok(Source::Own(own))
+        }
     }
 }
 
@@ -97,11 +103,17 @@ fn named_package(
     id: Option<&VersionId>,
 ) -> Result<Source, Error> {
     let unit = resolve::unit(state, &package_key(function, name))?;
-    if unit.latest.is_none() {
+    if unit.newest.is_none() {
         return Err(compose::Error::Unversioned(name.clone()).into());
     }
     let at = id.map_or(Qualifier::Latest, |id| Qualifier::Named(id.clone()));
     let version = resolve::version(state, &unit, &at)?;
+    let spec = compose::package_spec(state, version.snapshot)?;
+    if view::package_build(state, &spec)? == Build::Failed {
+        let what = format!("version `{}` of package `{name}`", version.id);
+        let package = format!("{name}@{}", version.id);
+        return Err(Unready::Failed { what, package }.into());
+    }
     Source::version(state, &unit, &version)
 }
 
@@ -125,7 +137,7 @@ fn kept_package(
     }
     match same_as_latest(state, &unit, pin.snapshot)? {
         Some(version) => Source::version(state, &unit, &version),
-        None if unit.latest.is_none() => Err(compose::Error::Unversioned(pin.name.clone()).into()),
+        None if unit.newest.is_none() => Err(compose::Error::Unversioned(pin.name.clone()).into()),
         None => {
             let (function, package) = (function.name.clone(), pin.name.clone());
             Err(compose::Error::Outdated { function, package }.into())

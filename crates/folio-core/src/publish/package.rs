@@ -19,7 +19,9 @@ pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Publis
         Some(base) => Some(compose::package_spec(builder.state, base.snapshot)?),
         None => None,
     };
-    let snapshot = Snapshot::Package(compose::package(&job.key.name, base_spec, job.given)?);
+    let scope = job.scope(builder.state);
+    let spec = compose::package(scope, &job.key.name, base_spec, job.given)?;
+    let snapshot = Snapshot::Package(spec);
     if let Some(unit) = &unit
         && job.request.if_same == IfSame::Keep
         && let Some(latest) = same_as_latest(builder.state, unit, snapshot.digest())?
@@ -42,7 +44,7 @@ pub(super) fn publish(builder: &mut Builder<'_>, job: &Job<'_>) -> Result<Publis
     let new = NewVersion { id, uses: None, archive, description };
     let version = builder.publish(&mut unit, &snapshot, new)?;
     super::say(builder, job.key, &version.id);
-    let build = view::build(builder.state, &snapshot)?;
+    let build = builder.build_of(&snapshot)?;
     let version = VersionView::new(&unit, version, snapshot, None, build);
     Ok(Published { version, package: None })
 }

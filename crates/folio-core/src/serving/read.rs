@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_model::{
-    Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Number, PackageSpec, Qualifier,
-    Reference, RunSettings, Share, Subject, Unit, UnitKey, VersionKey,
+    Build, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Number, PackageSpec,
+    Qualifier, Reference, RunSettings, Share, Subject, Unit, UnitKey, Version, VersionId,
+    VersionKey,
 };
 
 use super::plans::{PlanKey, Plans};
@@ -15,7 +16,7 @@ use super::{Meaning, Slot, Split, Unresolved};
 use crate::ports::runtime::{Plan, RunLimits, Stage};
 use crate::ports::{State, StoreError};
 use crate::resolve::{self, Resolved, What};
-use crate::{Class, Code, Explain, Limits, compose, environment};
+use crate::{Class, Code, Explain, Limits, compose, environment, view};
 
 /// What a reference means in a state.
 pub(super) struct Reading {
@@ -28,21 +29,54 @@ pub(super) struct Reading {
 
 /// Why a version cannot be called, although it is there.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unready {
+pub enum Unready {
     /// It is being built.
-    #[error("{of} is not built yet")]
+    #[error("{what} cannot be called yet: its build is not done")]
     Pending {
-        /// The version.
-        of: String,
+        /// The version, for people.
+        what: String,
+        /// Its package, as a reference.
+        package: String,
     },
     /// It could not be built.
-    #[error("{of} could not be built: {why}")]
+    #[error("{what} cannot be called: its build failed")]
     Failed {
-        /// The version.
-        of: String,
-        /// The build's last word.
-        why: String,
+        /// The version, for people.
+        what: String,
+        /// Its package, as a reference.
+        package: String,
     },
+}
+
+impl Unready {
+    /// What a build means for something that needs its result; none once it is there.
+    pub(crate) fn new(build: Build, what: String, package: String) -> Option<Self> {
+        match build {
+            Build::None | Build::Succeeded => None,
+            Build::Pending | Build::Running => Some(Self::Pending { what, package }),
+            Build::Failed => Some(Self::Failed { what, package }),
+        }
+    }
+
+    /// As [`Unready::new`], of a version of a function or package.
+    pub(crate) fn of(
+        state: &dyn State,
+        unit: &Unit,
+        version: &Version,
+    ) -> Result<Option<Self>, StoreError> {
+        let snapshot = view::snapshot(state, version.snapshot)?;
+        let package = view::package_use(state, &snapshot, version.uses)?;
+        let package = match package {
+            Some(used) => package_name(&used.name, used.id.as_ref()),
+            None => format!("{}@{}", unit.key.name, version.id),
+        };
+        let what = format!("version `{}` of {}", version.id, unit.key);
+        Ok(Self::new(view::build(state, &snapshot)?, what, package))
+    }
+}
+
+fn package_name(name: &Name, id: Option<&VersionId>) -> String {
+    id.map_or_else(|| name.to_string(), |id| format!("{name}@{id}"))
 }
 
 impl Explain for Unready {
@@ -62,13 +96,10 @@ impl Explain for Unready {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Pending { .. } => {
-                "wait for its build; publish with --wait to wait at once".to_owned()
+            Self::Pending { package, .. } => {
+                format!("wait for it; `folio pkg info {package}` shows how far it is")
             }
-            Self::Failed { .. } => {
-                "read the build's log with `folio package info`, mend the source and publish again"
-                    .to_owned()
-            }
+            Self::Failed { package, .. } => format!("see `folio pkg info {package}`"),
         })
     }
 }
@@ -106,6 +137,7 @@ struct Target<'a> {
     unit: &'a Unit,
     stage: Stage,
     snapshot: Digest,
+    uses: Option<VersionKey>,
 }
 
 impl Reader<'_> {
@@ -130,7 +162,7 @@ impl Reader<'_> {
             What::Draft => {
                 let draft = unit.draft.as_ref().expect("a draft was found");
                 let (stage, snapshot) = (Stage::Draft, draft.snapshot);
-                let plan = self.plan(&Target { unit: &unit, stage, snapshot })?;
+                let plan = self.plan(&Target { unit: &unit, stage, snapshot, uses: draft.uses })?;
                 Ok(plan.map_or_else(Meaning::Nothing, |plan| Meaning::Versions(Split::only(plan))))
             }
             What::Version(number) => {
@@ -161,7 +193,8 @@ impl Reader<'_> {
                 StoreError::corrupt(format!("version {} of {}", share.number, unit.key))
             })?;
             let stage = Stage::Version(version.number, version.id);
-            match self.plan(&Target { unit, stage, snapshot: version.snapshot })? {
+            let (snapshot, uses) = (version.snapshot, version.uses);
+            match self.plan(&Target { unit, stage, snapshot, uses })? {
                 Ok(plan) => plans.push((plan, share.weight)),
                 Err(unresolved) => return Ok(Meaning::Nothing(unresolved)),
             }
@@ -186,22 +219,36 @@ impl Reader<'_> {
             return Ok(Err(Unresolved::of(&error)));
         };
         let package = compose::package_spec(self.state, spec.package.snapshot)?;
-        Ok(match self.code(target, &package)? {
-            Ok(code) => Ok(self.plans.keep(self.make(target, spec, environment, code))),
-            Err(unready) => Err(Unresolved::of(&unready)),
-        })
+        let Some(code) = self.code(&package)? else {
+            return Ok(Err(Unresolved::of(&self.unready(target, &spec, &package)?)));
+        };
+        Ok(Ok(self.plans.keep(self.make(target, spec, environment, code))))
     }
 
-    fn code(
-        &mut self,
-        target: &Target<'_>,
-        package: &PackageSpec,
-    ) -> Result<Result<Content, Unready>, StoreError> {
-        if let Some(key) = package.build_key() {
-            self.interests.insert(Interest::Build(key));
+    /// The files that a package runs, once they are there.
+    fn code(&mut self, package: &PackageSpec) -> Result<Option<Content>, StoreError> {
+        if let Some(content) = package.deployment {
+            return Ok(Some(content));
         }
-        let of = format!("{}@{}", target.unit.key.name, target.stage);
-        code(self.state, package, of)
+        let key = package.build_key().ok_or_else(|| StoreError::corrupt("a package"))?;
+        self.interests.insert(Interest::Build(key));
+        Ok(self.state.build(key)?.and_then(|record| record.result))
+    }
+
+    fn unready(
+        &self,
+        target: &Target<'_>,
+        spec: &FunctionSpec,
+        package: &PackageSpec,
+    ) -> Result<Unready, StoreError> {
+        let what = match &target.stage {
+            Stage::Version(_, id) => format!("version `{id}` of {}", target.unit.key),
+            Stage::Draft => format!("the draft of {}", target.unit.key),
+        };
+        let used = target.uses.map(|key| self.state.version(key)).transpose()?.flatten();
+        let name = package_name(&spec.package.name, used.as_ref().map(|version| &version.id));
+        let build = view::package_build(self.state, package)?;
+        Unready::new(build, what, name).ok_or_else(|| StoreError::corrupt("the result of a build"))
     }
 
     fn make(
@@ -250,27 +297,6 @@ impl Reader<'_> {
     fn watch_name(&mut self, name: &Name) {
         self.interests.insert(Interest::Name(self.slot.app.clone(), name.clone()));
     }
-}
-
-/// The files that a package runs, once they are there.
-pub(crate) fn code(
-    state: &dyn State,
-    package: &PackageSpec,
-    of: String,
-) -> Result<Result<Content, Unready>, StoreError> {
-    if let Some(content) = package.deployment {
-        return Ok(Ok(content));
-    }
-    let Some(key) = package.build_key() else {
-        return Err(StoreError::corrupt("a package without files"));
-    };
-    Ok(match state.build(key)? {
-        Some(record) => match record.result {
-            Some(content) => Ok(content),
-            None => Err(Unready::Failed { of, why: record.failure.unwrap_or_default() }),
-        },
-        None => Err(Unready::Pending { of }),
-    })
 }
 
 fn run_limits(run: &RunSettings, limits: &Limits) -> RunLimits {

@@ -57,13 +57,14 @@ impl Drop for Unsettled<'_> {
 }
 
 impl Folio {
-    /// Makes every slot and route that an entry concerns current.
+    /// Makes every slot and route that an entry concerns current, and has built what it makes wait.
     pub(crate) async fn refresh(&self, entry: &Entry) -> Result<(), StoreError> {
         let slots = self.serving.table.concerned(entry);
         if !slots.is_empty() {
             self.read_slots(slots).await?;
         }
-        self.refresh_routes(entry).await
+        self.refresh_routes(entry).await?;
+        self.push_builds(entry).await
     }
 
     /// Makes everything current that the entries after a place concern, also one that is still on its way.

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use folio_model::{
-    AppName, Edit, Entry, Kind, Name, Qualifier, Reference, RouteSpec, Snapshot, TriggerSpec, Unit,
-    UnitUid, VersionKey,
-};
+use folio_model::{AppName, Edit, Entry, Kind, Name, RouteSpec, TriggerSpec, Unit, UnitUid};
 
 use super::Slot;
+use crate::Folio;
 use crate::ports::{State, StoreError};
-use crate::{Folio, view};
+use crate::route::{self, served};
 
 /// A route with the slots that its targets are.
 #[derive(Debug)]
@@ -156,12 +154,6 @@ impl Folio {
     }
 }
 
-/// What a route means by a reference: a function without a version is its latest, never its draft.
-fn served(reference: &Reference) -> Reference {
-    let at = reference.at.clone().unwrap_or(Qualifier::Latest);
-    Reference { at: Some(at), ..reference.clone() }
-}
-
 /// What a unit is as a trigger; nothing if it is another kind.
 fn read(state: &dyn State, uid: UnitUid, as_of: u64) -> Result<Option<Reading>, StoreError> {
     let Some(unit) = state.unit_by_uid(uid)? else {
@@ -170,15 +162,11 @@ fn read(state: &dyn State, uid: UnitUid, as_of: u64) -> Result<Option<Reading>, 
     if unit.key.kind != Kind::Trigger {
         return Ok(None);
     }
-    let latest = match unit.latest {
-        Some(number) => state.version(VersionKey { unit: uid, number })?,
-        None => None,
-    };
-    let route = match latest {
-        Some(version) => match view::snapshot(state, version.snapshot)? {
-            Snapshot::Trigger(TriggerSpec::Http(spec)) => Some((unit, spec)),
-            _ => return Err(StoreError::corrupt(format!("the snapshot of {}", unit.key))),
-        },
+    let route = match unit.latest {
+        Some(_) => {
+            let (_, spec) = route::latest(state, &unit)?;
+            Some((unit, spec))
+        }
         None => None,
     };
     Ok(Some(Reading { uid, as_of, route }))

@@ -96,11 +96,6 @@ impl Table {
         found
     }
 
-    /// Every slot.
-    pub(super) fn all(&self) -> Vec<Arc<Slot>> {
-        self.read().slots.values().flat_map(HashMap::values).cloned().collect()
-    }
-
     // Nothing that holds the lock leaves the rows half changed.
 
     fn read(&self) -> RwLockReadGuard<'_, Rows> {

@@ -5,8 +5,8 @@ use folio_model::{
     VersionKey,
 };
 
-use super::Error;
 use super::reversal::Reversal;
+use super::{Error, routes};
 use crate::delete::guard;
 use crate::ports::{State, StoreError};
 use crate::publish;
@@ -20,6 +20,11 @@ pub(super) fn check(state: &dyn State, reversal: &Reversal) -> Result<(), Error>
     }
     for uid in reversal.gaining() {
         if let Some(what) = name_taken(state, reversal, uid)? {
+            return Err(Error::Changed { seq: reversal.seq, what });
+        }
+    }
+    for uid in reversal.gaining().union(&reversal.losing()) {
+        if let Some(what) = routes::dangles(state, reversal, *uid)? {
             return Err(Error::Changed { seq: reversal.seq, what });
         }
     }

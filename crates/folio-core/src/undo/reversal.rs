@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    Digest, Draft, Edit, Entry, Number, Pointer, UnitKey, UnitUid, Version, VersionKey,
+    Digest, Draft, Edit, Entry, Number, Pointer, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 
 use super::Error;
@@ -28,8 +28,6 @@ pub(super) struct Reversal {
     returning: BTreeMap<UnitUid, UnitKey>,
     /// The units they remove.
     units_leaving: BTreeSet<UnitUid>,
-    /// The pointers they remove.
-    pointers_gone: BTreeSet<Pointer>,
 }
 
 impl Reversal {
@@ -49,6 +47,7 @@ impl Reversal {
                 Edit::DeleteUnit { uid, .. } if !reversal.empties(state, *uid)? => continue,
                 Edit::DeleteUnit { uid, .. } => {
                     reversal.units_leaving.insert(*uid);
+                    reversal.leaving.units.insert(*uid);
                 }
                 _ => {}
             }
@@ -75,7 +74,7 @@ impl Reversal {
             Edit::Move { pointer, to, .. } => {
                 self.leaving.pointers.insert(pointer.clone());
                 if to.is_none() {
-                    self.pointers_gone.insert(pointer.clone());
+                    self.leaving.gone.insert(pointer.clone());
                 }
             }
             Edit::DeleteUnit { .. } | Edit::Describe { .. } => {}
@@ -89,7 +88,7 @@ impl Reversal {
     fn empties(&self, state: &dyn State, uid: UnitUid) -> Result<bool, StoreError> {
         let Some(unit) = state.unit_by_uid(uid)? else { return Ok(false) };
         let keeps_draft = unit.draft.is_some() && self.drafts.get(&uid) != Some(&None);
-        let alias_goes = |name| self.pointers_gone.contains(&Pointer::Alias { unit: uid, name });
+        let alias_goes = |name| self.leaving.gone.contains(&Pointer::Alias { unit: uid, name });
         let keeps_alias = !state.aliases(uid)?.into_iter().all(|alias| alias_goes(alias.name));
         Ok(!keeps_draft && !keeps_alias && !self.keeps_version(state, uid)?)
     }
@@ -172,6 +171,41 @@ impl Reversal {
             Some(key) => Ok(Some(key.clone())),
             None => Ok(state.unit_by_uid(uid)?.map(|unit| unit.key)),
         }
+    }
+
+    /// The snapshot that is a unit's latest afterwards, of units that never wait for a build.
+    pub(super) fn standing(
+        &self,
+        state: &dyn State,
+        uid: UnitUid,
+    ) -> Result<Option<Digest>, StoreError> {
+        let first = VersionKey { unit: uid, number: Number::FIRST };
+        let restored = self.restored.range(first..).take_while(|(key, _)| key.unit == uid).last();
+        let mut kept = match state.unit_by_uid(uid)?.and_then(|unit| unit.latest) {
+            Some(number) => state.version(VersionKey { unit: uid, number })?,
+            None => None,
+        };
+        while let Some(version) = &kept
+            && self.leaving.versions.contains(&key(uid, version))
+        {
+            kept = state.version_before(key(uid, version))?;
+        }
+        let kept = kept.map(|version| (version.number, version.snapshot));
+        let restored = restored.map(|(key, snapshot)| (key.number, *snapshot));
+        Ok(kept.into_iter().chain(restored).max_by_key(|(number, _)| *number).map(|(_, at)| at))
+    }
+
+    /// Whether a name is an alias of a function afterwards.
+    pub(super) fn has_alias(
+        &self,
+        state: &dyn State,
+        unit: UnitUid,
+        name: &VersionId,
+    ) -> Result<bool, StoreError> {
+        let pointer = Pointer::Alias { unit, name: name.clone() };
+        let returns = |edit: &Edit| matches!(edit, Edit::Move { pointer: moved, to: Some(_), .. } if *moved == pointer);
+        let stays = state.alias(unit, name)?.is_some() && !self.leaving.gone.contains(&pointer);
+        Ok(stays || self.edits.iter().any(returns))
     }
 
     /// The packages, or functions, that lose their draft, a version, or their name.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
 use super::Session;
+use super::settings::RunFlags;
 use crate::client::Client;
 use crate::content::{self, Given};
 use crate::name::Named;
@@ -52,6 +53,11 @@ pub(crate) struct FunctionFields {
     /// Call this inside the package
     #[arg(long, value_name = "ENTRY", visible_alias = "entry", help_heading = "Content")]
     entrypoint: Option<String>,
+    #[command(flatten)]
+    run: RunFlags,
+    /// Take an environment variable away; repeat it for more
+    #[arg(long, value_name = "KEY", help_heading = "Running")]
+    unset: Vec<String>,
 }
 
 /// How to publish.
@@ -66,6 +72,9 @@ pub(crate) struct Publishing {
     /// Publish nothing if it would equal the latest version
     #[arg(long)]
     pub(crate) if_changed: bool,
+    /// Wait until it is built, and show what the build prints
+    #[arg(long)]
+    pub(crate) wait: bool,
     /// Refuse unless the unit is still at this revision
     #[arg(long, value_name = "REVISION")]
     pub(crate) expect: Option<u64>,
@@ -124,14 +133,14 @@ impl From<FunctionVersion> for NewVersion {
 
 impl From<PackageFields> for FunctionFields {
     fn from(package: PackageFields) -> Self {
-        Self { package, pkg: None, entrypoint: None }
+        Self { package, pkg: None, entrypoint: None, run: RunFlags::default(), unset: Vec::new() }
     }
 }
 
 impl FunctionFields {
     /// Uploads the files and names them.
     pub(crate) async fn upload(self, session: &Session) -> Result<Fields> {
-        let Self { package, pkg, entrypoint } = self;
+        let Self { package, pkg, entrypoint, run, unset } = self;
         let PackageFields { env, code, src, deploy, buildcmd, no_cache } = package;
         let deployment = code.map(Given::Code).or(deploy.map(Given::Files));
         let cache = session.cache.clone().filter(|_| !no_cache);
@@ -144,6 +153,8 @@ impl FunctionFields {
             build_command: buildcmd,
             package: pkg,
             entrypoint,
+            run: run.settings(),
+            unset: unset.into_iter().collect(),
         })
     }
 }

@@ -1,0 +1,430 @@
+//! Routes: which requests at the gateway go to which function. A route is a trigger; every change of one is a
+//! version. What it names has to be there, and stays as long as the route does.
+
+mod overlap;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use folio_model::{
+    AppName, Cors, FULL_WEIGHT, Kind, Name, Origin, Qualifier, Reference, RoutePath, RouteSpec,
+    Snapshot, SnapshotError, Sticky, Subject, Target, TriggerSpec, Unit, UnitKey, VersionKey,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::overlap::{Paths, taken};
+
+use crate::builder::{Builder, NewVersion};
+use crate::ports::{State, StoreError};
+use crate::request::{Caller, Cascade, Onto};
+use crate::view::{self, Done, Removed, VersionView};
+use crate::{
+    Class, Code, Explain, Folio, Referrer, code, delete, folio, history, publish, resolve,
+};
+
+/// Why a route was not found or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It exists already.
+    #[error("route `{0}` already exists")]
+    Exists(Name),
+    /// It is not as the caller saw it.
+    #[error("route `{name}` is at revision {found}, not {expected}")]
+    Stale {
+        /// The name.
+        name: Name,
+        /// What the caller saw.
+        expected: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// Nothing says which requests it takes.
+    #[error("a route needs a path")]
+    NoPath,
+    /// Nothing says where they go.
+    #[error("a route needs a function")]
+    NoTarget,
+    /// Another route takes the same requests.
+    #[error("{methods} {path} is taken by route `{other}`{}", if .app.is_empty() { String::new() } else { format!(" of app `{}`", .app) })]
+    Taken {
+        /// The methods both answer to.
+        methods: String,
+        /// The path, with its host.
+        path: String,
+        /// The other route.
+        other: Name,
+        /// Its app, if that is another.
+        app: String,
+    },
+    /// A placeholder's pattern is none.
+    #[error("the pattern `{pattern}` in the path is not a regular expression: {why}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Too many targets.
+    #[error("{found} targets are more than the {max} a route may have")]
+    TooManyTargets {
+        /// How many were given.
+        found: usize,
+        /// The limit.
+        max: u64,
+    },
+    /// The fields contradict themselves.
+    #[error(transparent)]
+    Spec(#[from] SnapshotError),
+    /// A name leads nowhere.
+    #[error(transparent)]
+    Resolve(#[from] resolve::Error),
+    /// What publishing refuses.
+    #[error(transparent)]
+    Publish(#[from] publish::Error),
+    /// What deleting refuses.
+    #[error(transparent)]
+    Delete(#[from] delete::Error),
+    /// No rule got to decide.
+    #[error(transparent)]
+    Folio(#[from] folio::Error),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Folio(error.into())
+    }
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Exists(_) => Code("unit_exists"),
+            Self::Stale { .. } => Code("stale"),
+            Self::NoPath | Self::NoTarget => Code("route_incomplete"),
+            Self::Taken { .. } => Code("route_taken"),
+            Self::Pattern { .. } | Self::Spec(_) => Code("bad_spec"),
+            Self::TooManyTargets { .. } => Code("too_many_targets"),
+            Self::Resolve(error) => error.code(),
+            Self::Publish(error) => error.code(),
+            Self::Delete(error) => error.code(),
+            Self::Folio(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Exists(_) | Self::Stale { .. } | Self::Taken { .. } => Class::Conflict,
+            Self::NoPath | Self::NoTarget | Self::Pattern { .. } | Self::Spec(_) => Class::Invalid,
+            Self::TooManyTargets { .. } => Class::TooLarge,
+            Self::Resolve(error) => error.class(),
+            Self::Publish(error) => error.class(),
+            Self::Delete(error) => error.class(),
+            Self::Folio(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Exists(name) => format!("change it with `folio route update {name}`"),
+            Self::Stale { .. } => {
+                "look at it with `folio route list`, then repeat with its revision".to_owned()
+            }
+            Self::NoPath => "give --url /PATH or --prefix /PATH".to_owned(),
+            Self::NoTarget => "give --function NAME".to_owned(),
+            Self::Taken { other, .. } => format!(
+                "change it with `folio route update {other}`, delete it, or choose another path"
+            ),
+            Self::Pattern { .. } => "write it as `{name:[0-9]+}`".to_owned(),
+            Self::TooManyTargets { .. } => "use fewer, or raise `aliasTargetsMax`".to_owned(),
+            Self::Spec(SnapshotError::Weights(_)) => {
+                format!("weights are shares of {FULL_WEIGHT}")
+            }
+            Self::Spec(_) => return None,
+            Self::Resolve(error) => return error.hint(),
+            Self::Publish(error) => return error.hint(),
+            Self::Delete(error) => return error.hint(),
+            Self::Folio(error) => return error.hint(),
+        })
+    }
+
+    fn referrers(&self) -> Vec<Referrer> {
+        match self {
+            Self::Taken { other, .. } => {
+                vec![Referrer { kind: "trigger".to_owned(), name: other.to_string() }]
+            }
+            Self::Delete(error) => error.referrers(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The fields of a route that a command gives; what it leaves out stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RouteFields {
+    /// The host it answers to; an empty one means all of the app's hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The path it answers to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<RoutePath>,
+    /// The methods it answers to; all if empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub methods: Option<BTreeSet<String>>,
+    /// Where requests go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Vec<Target>>,
+    /// What keeps a client with one target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<Sticky>,
+    /// What browsers on other sites may do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Cors>,
+}
+
+/// One route as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RouteView {
+    /// The app.
+    pub app: AppName,
+    /// Its name.
+    pub name: Name,
+    /// Changes whenever it does.
+    pub revision: u64,
+    /// Its latest version.
+    pub version: VersionView,
+    /// What it says.
+    pub spec: RouteSpec,
+}
+
+impl Folio {
+    /// Makes or changes a route; each change is a version at once. A new one without a name is given one.
+    pub async fn set_route(
+        &self,
+        caller: &Caller,
+        (app, name): (&AppName, Option<&Name>),
+        fields: RouteFields,
+        (onto, expect): (Onto, Option<u64>),
+    ) -> Result<Done<RouteView>, Error> {
+        let max = self.limits().alias_targets_max;
+        if let Some(found) = fields.targets.as_ref().map(Vec::len).filter(|n| *n as u64 > max) {
+            return Err(Error::TooManyTargets { found, max });
+        }
+        let (app, name) = (app.clone(), name.cloned());
+        let paths = Arc::clone(&self.paths);
+        self.commit(caller, &app.clone(), move |builder| {
+            let name = match &name {
+                Some(name) => name.clone(),
+                None => fresh_name(builder, &fields)?,
+            };
+            let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name };
+            let unit = builder.state.unit(&key)?.filter(Unit::is_visible);
+            check(builder.state, (&key, unit.as_ref()), onto, expect)?;
+            let base = match &unit {
+                Some(unit) => Some(latest(builder.state, unit)?.1),
+                None => None,
+            };
+            let spec = lay_over(builder.state, &app, base.clone(), &fields)?;
+            if let Some(unit) = unit.as_ref().filter(|_| base.as_ref() == Some(&spec)) {
+                return Ok(seen(builder.state, unit)?);
+            }
+            paths.check(builder.state, &key, &spec)?;
+            set(builder, &key, spec)
+        })
+        .await
+    }
+
+    /// Lists an app's routes, by name.
+    pub async fn routes_of(&self, app: &AppName) -> Result<Vec<RouteView>, history::Error> {
+        let app = app.clone();
+        self.look(move |state| {
+            history::known(state, &app)?;
+            let units = state.units(&app, Kind::Trigger)?;
+            let made = units.iter().filter(|unit| unit.is_visible());
+            Ok(made.map(|unit| seen(state, unit)).collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Shows one route.
+    pub async fn show_route(
+        &self,
+        app: &AppName,
+        name: &Name,
+    ) -> Result<RouteView, resolve::Error> {
+        let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: name.clone() };
+        self.look(move |state| Ok(seen(state, &resolve::unit(state, &key)?)?)).await
+    }
+
+    /// Deletes a route. What it led to stays.
+    pub async fn delete_route(
+        &self,
+        caller: &Caller,
+        (app, name): (&AppName, &Name),
+        expect: Option<u64>,
+    ) -> Result<Done<Removed>, delete::Error> {
+        let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: name.clone() };
+        self.delete(caller, &key, Cascade::No, expect).await
+    }
+}
+
+/// A name for a route that was given none: its function's, with some random characters.
+fn fresh_name(builder: &mut Builder<'_>, fields: &RouteFields) -> Result<Name, Error> {
+    let target = fields.targets.iter().flatten().next().ok_or(Error::NoTarget)?;
+    let id = builder.fresh_id()?;
+    let function = target.name().map_or("route", Name::as_str);
+    let name = format!("{function}-{id}").parse().or_else(|_| format!("route-{id}").parse());
+    Ok(name.expect("a word and an id are a name"))
+}
+
+fn check(
+    state: &dyn State,
+    (key, unit): (&UnitKey, Option<&Unit>),
+    onto: Onto,
+    expect: Option<u64>,
+) -> Result<(), Error> {
+    let found = unit.map_or(0, |unit| unit.revision);
+    let name = key.name.clone();
+    match (expect, onto, unit) {
+        (Some(expected), _, _) if expected != found => Err(Error::Stale { name, expected, found }),
+        (_, Onto::Nothing, Some(_)) => Err(Error::Exists(name)),
+        (_, Onto::Existing, None) => Ok(resolve::unit(state, key).map(|_| ())?),
+        _ => Ok(()),
+    }
+}
+
+fn lay_over(
+    state: &dyn State,
+    app: &AppName,
+    base: Option<RouteSpec>,
+    fields: &RouteFields,
+) -> Result<RouteSpec, Error> {
+    let kept = base.as_ref();
+    let path = fields.path.clone().or_else(|| kept.map(|base| base.path.clone()));
+    let targets = match &fields.targets {
+        Some(targets) => {
+            let written = targets.iter().map(|target| written_out(state, app, target));
+            Some(written.collect::<Result<Vec<_>, _>>()?)
+        }
+        None => kept.map(|base| base.targets.clone()),
+    };
+    let host = match &fields.host {
+        Some(host) => Some(host.to_ascii_lowercase()).filter(|host| !host.is_empty()),
+        None => kept.and_then(|base| base.host.clone()),
+    };
+    let methods = match &fields.methods {
+        Some(methods) => methods.iter().map(|method| method.to_ascii_uppercase()).collect(),
+        None => kept.map(|base| base.methods.clone()).unwrap_or_default(),
+    };
+    let (sticky, cors) = base.map_or((None, None), |base| (base.sticky, base.cors));
+    let spec = RouteSpec {
+        host,
+        path: path.ok_or(Error::NoPath)?,
+        methods,
+        targets: targets.filter(|targets| !targets.is_empty()).ok_or(Error::NoTarget)?,
+        sticky: fields.sticky.clone().or(sticky),
+        cors: fields.cors.clone().or(cors),
+    };
+    Snapshot::Trigger(TriggerSpec::Http(spec.clone())).validate()?;
+    overlap::check_patterns(&spec)?;
+    for target in &spec.targets {
+        resolves(state, app, &target.function)?;
+    }
+    Ok(spec)
+}
+
+/// A target by plain name: `hello_qa` becomes `hello@qa`, and the route's own app is left out.
+fn written_out(state: &dyn State, app: &AppName, target: &Target) -> Result<Target, Error> {
+    let mut function = target.function.clone();
+    if function.app.as_ref() == Some(app) {
+        function.app = None;
+    }
+    let whole = match &function.name {
+        Subject::Name(name) => {
+            let key = UnitKey { app: app.clone(), kind: Kind::Function, name: name.clone() };
+            function.at.is_some() || state.unit(&key)?.is_some_and(|unit| unit.is_visible())
+        }
+        Subject::Joined(_) => false,
+    };
+    if !whole && function.app.is_none() {
+        // Refuses what can be read in several ways, or in none.
+        resolve::resolve(state, app, Kind::Function, &function)?;
+        let mut readings = function.name.splits().map(|(name, at)| Reference::to(name).at(at));
+        let reads =
+            |reading: &Reference| resolve::resolve(state, app, Kind::Function, reading).is_ok();
+        let found = readings.find(reads);
+        drop(readings);
+        function = found.unwrap_or(function);
+    }
+    Ok(Target { function, weight: target.weight })
+}
+
+/// Refuses a target that leads nowhere. One that is still being built is there.
+fn resolves(state: &dyn State, app: &AppName, function: &Reference) -> Result<(), Error> {
+    match resolve::resolve(state, app, Kind::Function, &served(function)) {
+        Ok(_) | Err(resolve::Error::Unready(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a route means by a reference: a function without a version is its latest, never its draft.
+pub(crate) fn served(reference: &Reference) -> Reference {
+    let at = reference.at.clone().unwrap_or(Qualifier::Latest);
+    Reference { at: Some(at), ..reference.clone() }
+}
+
+/// Publishes a route's next version.
+fn set(builder: &mut Builder<'_>, key: &UnitKey, spec: RouteSpec) -> Result<RouteView, Error> {
+    let mut unit = code::claim(builder, key, Origin::User)?;
+    let verb = if unit.is_visible() { "change" } else { "create" };
+    let id = builder.fresh_id()?;
+    let new = NewVersion { id, uses: None, archive: None, description: String::new() };
+    let snapshot = Snapshot::Trigger(TriggerSpec::Http(spec.clone()));
+    let version = builder.publish(&mut unit, &snapshot, new)?;
+    builder.say(format!("{verb} route {}", key.name));
+    Ok(RouteView {
+        app: key.app.clone(),
+        name: key.name.clone(),
+        revision: builder.state.head()? + 1,
+        version: VersionView::new(&unit, version, snapshot, None, folio_model::Build::None),
+        spec,
+    })
+}
+
+fn seen(state: &dyn State, unit: &Unit) -> Result<RouteView, StoreError> {
+    let (version, spec) = latest(state, unit)?;
+    Ok(RouteView {
+        app: unit.key.app.clone(),
+        name: unit.key.name.clone(),
+        revision: unit.revision,
+        version: view::version(state, unit, version)?,
+        spec,
+    })
+}
+
+/// What a route's latest version says.
+pub(crate) fn latest(
+    state: &dyn State,
+    unit: &Unit,
+) -> Result<(folio_model::Version, RouteSpec), StoreError> {
+    let version = match unit.latest {
+        Some(number) => state.version(VersionKey { unit: unit.uid, number })?,
+        None => None,
+    };
+    let version = version.ok_or_else(|| StoreError::corrupt(unit.key.to_string()))?;
+    let spec = spec(state, version.snapshot)?;
+    Ok((version, spec))
+}
+
+/// The route of a trigger's snapshot.
+pub(crate) fn spec(
+    state: &dyn State,
+    digest: folio_model::Digest,
+) -> Result<RouteSpec, StoreError> {
+    match view::snapshot(state, digest)? {
+        Snapshot::Trigger(TriggerSpec::Http(spec)) => Ok(spec),
+        _ => Err(StoreError::corrupt(format!("trigger snapshot {digest}"))),
+    }
+}
