@@ -19,6 +19,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // A stage of the jail, which the server starts: before anything else, while there is one thread.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__jail") {
+        folio_run::jail::stage()
+    }
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),

@@ -14,7 +14,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("folio-core", &["folio-model"]),
     ("folio-store", &["folio-model", "folio-core"]),
     ("folio-api", &["folio-model", "folio-core"]),
-    ("folio", &["folio-model", "folio-core", "folio-store", "folio-api"]),
+    ("folio-gateway", &["folio-model", "folio-core"]),
+    ("folio-run", &["folio-model", "folio-core"]),
+    (
+        "folio",
+        &["folio-model", "folio-core", "folio-store", "folio-api", "folio-gateway", "folio-run"],
+    ),
     ("folio-testkit", &["folio-model", "folio-core"]),
     ("xtask", &["folio-model", "folio-core", "folio-store", "folio-api"]),
 ];

@@ -3,16 +3,32 @@
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::process::Signal;
 use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::groups::Group;
+use super::kernel;
+use super::open::Opened;
+use super::orders::Message;
 
 /// A process in its cell, and everything it started. Dropping it ends all of them.
 #[derive(Debug)]
 pub struct Prisoner {
-    pid: u32,
-    stdin: Option<OwnedFd>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
+    pub(super) stdin: Option<OwnedFd>,
+    pub(super) stdout: Option<OwnedFd>,
+    pub(super) stderr: Option<OwnedFd>,
+    pub(super) state: Mutex<State>,
+    pub(super) opened: Opened,
+}
+
+/// Whether it is over.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Not that anyone looked. The group says how it was if the kernel ended it.
+    Alive(Group),
+    Over(Ended),
 }
 
 /// How a prisoner ended.
@@ -39,7 +55,7 @@ impl fmt::Display for Ended {
 impl Prisoner {
     /// The first process of the cell, as the host counts.
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.opened.pid().as_raw_nonzero().get().cast_unsigned()
     }
 
     /// Where to write what it reads; once, and only if its cell says [`super::Stdin::Piped`].
@@ -61,14 +77,49 @@ impl Prisoner {
 
     /// Waits until the program and everything it started are gone. May be called again and dropped at any time.
     pub async fn wait(&self) -> io::Result<Ended> {
-        std::future::pending().await
+        let process = kernel::until_readable(Arc::clone(self.opened.process()))?;
+        let _ = process.readable().await?;
+        self.ended()
+    }
+
+    /// How it ended, once its process is gone.
+    fn ended(&self) -> io::Result<Ended> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = match &*state {
+            State::Over(ended) => *ended,
+            State::Alive(group) => {
+                let killed = Ended::Signalled(Signal::KILL.as_raw());
+                let ended = match self.opened.message()? {
+                    Some(Message::Exited(code)) => Ended::Exited(code),
+                    Some(Message::Signalled(signal)) => Ended::Signalled(signal),
+                    // The first process of the cell had no time to say anything.
+                    Some(_) | None => killed,
+                };
+                // A shell passes the signal of its child on as 128 and the signal.
+                let violent = ended == killed || ended == Ended::Exited(128 + 9);
+                if violent && group.ran_out_of_memory() { Ended::OutOfMemory } else { ended }
+            }
+        };
+        *state = State::Over(ended);
+        Ok(ended)
     }
 
     /// Ends everything in the cell, at once. Without effect if it is over.
-    pub fn kill(&self) {}
+    pub fn kill(&self) {
+        self.opened.kill();
+    }
 
     /// The memory all its processes hold, where the host counts it.
     pub fn memory_bytes(&self) -> Option<u64> {
-        None
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Alive(group) => group.memory_bytes(),
+            State::Over(_) => None,
+        }
+    }
+}
+
+impl Drop for Prisoner {
+    fn drop(&mut self) {
+        self.opened.kill();
     }
 }
