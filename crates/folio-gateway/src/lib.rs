@@ -1,1 +1,29 @@
 //! The gateway: takes requests from outside and passes each to the version its route means at that moment.
+//!
+//! A request flows from the `gate`, which lets through only what can be read in one way, through the `matcher`, an
+//! immutable table that is swapped whole, to the version its route picks. Start at [`serve`], then `handle`. This
+//! crate holds no rule about versions: what a route leads to is the core's to say.
+
+mod access;
+pub mod authority;
+mod body;
+mod connection;
+mod cors;
+mod gate;
+mod handle;
+mod headers;
+pub mod matcher;
+mod path;
+mod problem;
+mod serve;
+mod served;
+mod settings;
+mod tls;
+mod totals;
+mod wire;
+
+pub use serve::serve;
+pub use served::Served;
+pub use settings::{AccessLog, GatewayLimits, Settings};
+pub use tls::{Tls, TlsError};
+pub use totals::{Totals, TotalsRead};

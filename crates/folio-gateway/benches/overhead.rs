@@ -1,0 +1,189 @@
+//! What the gateway costs beside a bare hyper server that says the same, and whether that depends on the number of
+//! routes. All servers run in this process and are asked in turns by the same client over 64 kept connections.
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use folio_core::logs::Logs;
+use folio_core::ports::Body;
+use folio_core::ports::runtime::{
+    BuildError, BuildLog, BuildOrder, Built, Call, CallError, Plan, Runtime, RuntimeStatus,
+};
+use folio_core::request::{Fields, Onto, Publish};
+use folio_core::route::RouteFields;
+use folio_core::{Caller, Folio};
+use folio_gateway::Settings;
+use folio_model::{AppName, Kind, RoutePath, Target, UnitKey};
+use folio_store::{MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
+use folio_testkit::clock::TestClock;
+use folio_testkit::sample;
+use http::Response;
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const CONNECTIONS: usize = 64;
+const ROUNDS: usize = 7;
+const ROUND: Duration = Duration::from_millis(1_500);
+
+/// Answers at once.
+struct Hello;
+
+#[async_trait]
+impl Runtime for Hello {
+    async fn call(&self, _plan: &Arc<Plan>, _call: Call) -> Result<Response<Body>, CallError> {
+        Ok(Response::new(Body::Full(Bytes::from_static(b"hello"))))
+    }
+
+    async fn prepare(&self, _plan: &Arc<Plan>) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    fn retire(&self, _plan: &Arc<Plan>) {}
+
+    async fn build(&self, _order: BuildOrder, _log: BuildLog) -> Result<Built, BuildError> {
+        Err(BuildError::Unavailable("nothing is built here".to_owned()))
+    }
+
+    fn status(&self) -> RuntimeStatus {
+        RuntimeStatus::default()
+    }
+
+    async fn stop(&self, _grace: Duration) {}
+}
+
+fn main() {
+    let servers =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let asking =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let mut tasks = JoinSet::new();
+    let _within = servers.enter();
+    let mut places = vec![("bare hyper", servers.block_on(bare(&mut tasks)))];
+    for (name, routes) in [("10 routes", 10), ("10,000 routes", 10_000)] {
+        places.push((name, servers.block_on(gateway(&mut tasks, routes))));
+    }
+    let mut rates = vec![Vec::new(); places.len()];
+    for _ in 0..ROUNDS {
+        for (at, (_, address)) in places.iter().enumerate() {
+            rates[at].push(asking.block_on(ask(*address)));
+        }
+    }
+    for rates in &mut rates {
+        rates.sort_by(f64::total_cmp);
+    }
+    let median = |at: usize| rates[at][ROUNDS / 2];
+    for (at, (name, _)) in places.iter().enumerate() {
+        println!("{name}: {:.0} requests/s, {:.3} of bare", median(at), median(at) / median(0));
+    }
+    println!("10 routes to 10,000: {:.3}", median(1) / median(2));
+}
+
+/// A server that does nothing else.
+async fn bare(tasks: &mut JoinSet<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            stream.set_nodelay(true).expect("a socket");
+            let hello = service_fn(|_| async {
+                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"hello"))))
+            });
+            connections.spawn(async move {
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;
+            });
+        }
+    });
+    address
+}
+
+/// A gateway with so many routes.
+async fn gateway(tasks: &mut JoinSet<()>, routes: usize) -> SocketAddr {
+    let clock = Arc::new(TestClock::new(7));
+    let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
+    let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.expect("a store");
+    let queue = Arc::new(MemoryQueue::new(clock.clone()));
+    let folio = Folio::new(
+        Arc::new(MemoryLedger::new(index)),
+        Arc::new(blobs),
+        clock,
+        folio_core::Settings::default(),
+    )
+    .with_runtime(Arc::new(Hello), queue, Arc::new(Logs::new(1024)));
+    let caller = Caller::new("bench".parse().expect("a name"));
+    let app = AppName::default_app();
+    let key =
+        UnitKey { app: app.clone(), kind: Kind::Function, name: "hello".parse().expect("a name") };
+    let fields = Fields {
+        environment: Some("nodejs".parse().expect("a name")),
+        deployment: Some(sample::file(&folio, "main.js", "hello").await),
+        ..Fields::default()
+    };
+    folio.publish(&caller, &key, Publish::fresh(fields)).await.expect("it is published");
+    for at in 0..routes {
+        let path = match at % 3 {
+            0 => RoutePath::Exact(format!("/hello/{at}")),
+            1 => RoutePath::Exact(format!("/items/{at}/{{id:[0-9]+}}")),
+            _ => RoutePath::Prefix { path: format!("/files/{at}"), keep: false },
+        };
+        let fields = RouteFields {
+            path: Some(path),
+            targets: Some(vec![Target::only("hello".parse().expect("a reference"))]),
+            ..RouteFields::default()
+        };
+        let name = format!("r{at}").parse().expect("a name");
+        let made =
+            folio.set_route(&caller, (&app, Some(&name)), fields, (Onto::Nothing, None)).await;
+        made.expect("the route is made");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    tasks.spawn(folio_gateway::serve(listener, folio, Settings::default(), std::future::pending()));
+    address
+}
+
+/// Requests per second, over one round.
+async fn ask(address: SocketAddr) -> f64 {
+    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut askers = JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let (stop, count) = (Arc::clone(&stop), Arc::clone(&count));
+        askers.spawn(async move {
+            let mut stream = TcpStream::connect(address).await.expect("the server listens");
+            stream.set_nodelay(true).expect("a socket");
+            let mut bytes = [0; 2048];
+            while !stop.load(Ordering::Relaxed) {
+                let request = b"GET /hello/9 HTTP/1.1\r\nHost: 127.0.0.1:8888\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
+                stream.write_all(request).await.expect("the server reads");
+                let mut read = 0;
+                while !bytes[..read].ends_with(b"hello") {
+                    read += stream.read(&mut bytes[read..]).await.expect("the server answers");
+                }
+                assert!(bytes.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&bytes[..read]));
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    let start = Instant::now();
+    tokio::time::sleep(ROUND).await;
+    let (asked, took) = (count.load(Ordering::Relaxed), start.elapsed());
+    stop.store(true, Ordering::Relaxed);
+    while let Some(ended) = askers.join_next().await {
+        ended.expect("no answer was wrong");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a rate is an estimate")]
+    let asked = asked as f64;
+    asked / took.as_secs_f64()
+}

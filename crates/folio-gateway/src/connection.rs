@@ -1,0 +1,213 @@
+//! One connection, from its first byte to its end: encrypted or not, HTTP/1.1 or HTTP/2, and what it becomes when
+//! it stops being HTTP.
+
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::gate::{Gate, HeadLimits, Patience};
+use crate::handle::Gateway;
+use crate::wire::{Tunnel, Wire};
+
+/// What a client that speaks HTTP/2 without being asked says first.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Bytes that hyper holds of one HTTP/1 connection in each direction.
+const BUFFER_BYTES_MAX: usize = 128 * 1024;
+/// Requests that one HTTP/2 connection may have in hand.
+const STREAMS_MAX: u32 = 128;
+/// Streams that may be reset before they were taken, and that were reset because of the client's mistakes.
+const RESETS_MAX: usize = 32;
+/// How long a client may take to answer a ping.
+const PING_WAIT: Duration = Duration::from_secs(20);
+
+/// Serves one connection until it ends, or until everything admitted was answered after `stopping` turned true.
+pub(crate) async fn serve(
+    gateway: Arc<Gateway>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    stopping: watch::Receiver<bool>,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("Cannot turn off delays on a connection: {error}");
+    }
+    let limits = gateway.settings.limits;
+    let totals = Arc::clone(&gateway.settings.totals);
+    let Some(tls) = gateway.settings.tls.clone() else {
+        let wire = Arc::new(Wire::new(peer, false, None, totals));
+        return plain(gateway, stream, wire, stopping).await;
+    };
+    let shaken = tokio::time::timeout(limits.header_timeout, tls.acceptor().accept(stream)).await;
+    let stream = match shaken {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            return tracing::debug!("A client could not agree on encryption: {error}");
+        }
+        Err(_) => return tracing::debug!("A client took too long to agree on encryption"),
+    };
+    let (_, session) = stream.get_ref();
+    let is_http2 = session.alpn_protocol() == Some(b"h2");
+    let server_name = session.server_name().map(|name| name.to_ascii_lowercase().into());
+    let wire = Arc::new(Wire::new(peer, true, server_name, totals));
+    match is_http2 {
+        true => speak_http2(gateway, stream, wire, Vec::new(), stopping).await,
+        false => speak_http1(gateway, stream, wire, Vec::new(), stopping).await,
+    }
+}
+
+/// Finds out which protocol a client speaks that was not asked.
+async fn plain(
+    gateway: Arc<Gateway>,
+    mut stream: TcpStream,
+    wire: Arc<Wire>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut ahead = Vec::new();
+    let idle = gateway.settings.limits.idle_timeout;
+    let looked = tokio::select! {
+        looked = tokio::time::timeout(idle, look_ahead(&mut stream, &mut ahead)) => looked,
+        () = told(&mut stopping) => return,
+    };
+    match looked {
+        Ok(Ok(true)) => speak_http2(gateway, stream, wire, ahead, stopping).await,
+        Ok(Ok(false)) => speak_http1(gateway, stream, wire, ahead, stopping).await,
+        Ok(Err(_)) | Err(_) => {}
+    }
+}
+
+/// Reads until it is clear whether the client begins with HTTP/2's preface.
+async fn look_ahead(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> std::io::Result<bool> {
+    let mut first = [0; PREFACE.len()];
+    loop {
+        let known = ahead.len();
+        let read = stream.read(&mut first[known..]).await?;
+        ahead.extend_from_slice(&first[known..known + read]);
+        if !PREFACE.starts_with(ahead) || read == 0 {
+            return Ok(false);
+        }
+        if ahead.len() == PREFACE.len() {
+            return Ok(true);
+        }
+    }
+}
+
+async fn speak_http1<S>(
+    gateway: Arc<Gateway>,
+    stream: S,
+    wire: Arc<Wire>,
+    ahead: Vec<u8>,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = gateway.settings.limits;
+    let heads = HeadLimits { bytes_max: limits.header_bytes_max, headers_max: limits.headers_max };
+    let patience = Patience { head: limits.header_timeout, idle: limits.idle_timeout };
+    let gate = Gate::http1(stream, Arc::clone(&wire), ahead, heads, patience);
+    let service = service_fn(|request| {
+        let (gateway, wire) = (Arc::clone(&gateway), Arc::clone(&wire));
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(&wire, request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    // The gate keeps the time, and has counted the headers.
+    builder.max_buf_size(BUFFER_BYTES_MAX.max(limits.header_bytes_max)).header_read_timeout(None);
+    if limits.headers_max > 100 {
+        builder.max_headers(limits.headers_max);
+    }
+    let connection = builder.serve_connection(TokioIo::new(gate), service).with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = told(&mut stopping) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!("A connection ended early: {error}");
+    }
+    if let Some(tunnel) = wire.take_tunnel() {
+        carry(tunnel).await;
+    }
+}
+
+async fn speak_http2<S>(
+    gateway: Arc<Gateway>,
+    stream: S,
+    wire: Arc<Wire>,
+    ahead: Vec<u8>,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = gateway.settings.limits;
+    let patience = Patience { head: limits.header_timeout, idle: limits.idle_timeout };
+    let gate = Gate::http2(stream, Arc::clone(&wire), ahead, patience);
+    let service = service_fn(move |request| {
+        let (gateway, wire) = (Arc::clone(&gateway), Arc::clone(&wire));
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(&wire, request).await) }
+    });
+    let connection = http2::Builder::new(Streams::default())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .max_local_error_reset_streams(RESETS_MAX)
+        .max_header_list_size(u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX))
+        .keep_alive_interval(limits.idle_timeout / 2)
+        .keep_alive_timeout(PING_WAIT)
+        .serve_connection(TokioIo::new(gate), service);
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = told(&mut stopping) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!("A connection ended early: {error}");
+    }
+}
+
+/// Waits until the gateway is told to stop.
+async fn told(stopping: &mut watch::Receiver<bool>) {
+    drop(stopping.wait_for(|stopping| *stopping).await);
+}
+
+/// The requests of one HTTP/2 connection. They end with it.
+#[derive(Clone, Default)]
+struct Streams(Arc<Mutex<JoinSet<()>>>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
+    fn execute(&self, stream: F) {
+        let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while streams.try_join_next().is_some() {}
+        streams.spawn(stream);
+    }
+}
+
+/// Carries bytes both ways until both ends are done.
+async fn carry(tunnel: Tunnel) {
+    let (client, function) = match futures::future::try_join(tunnel.client, tunnel.function).await {
+        Ok(ends) => ends,
+        Err(error) => return tracing::debug!("A connection could not stop being HTTP: {error}"),
+    };
+    let (mut client, mut function) = (TokioIo::new(client), TokioIo::new(function));
+    let carried =
+        tokio::io::copy_bidirectional(&mut Pin::new(&mut client), &mut Pin::new(&mut function))
+            .await;
+    if let Err(error) = carried {
+        tracing::debug!("A connection that stopped being HTTP ended early: {error}");
+    }
+}

@@ -1,0 +1,315 @@
+//! Stands between a connection's socket and hyper: lets through only requests that can be read in one way, keeps
+//! the time of silent and slow clients, and answers itself what never becomes a request.
+//!
+//! A refusal waits until everything admitted before it was answered, so that a bad request never takes the answer
+//! of a good one with it.
+
+mod framing;
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+use self::framing::{Fault, Framing};
+use crate::problem::Problem;
+use crate::wire::Wire;
+
+pub(crate) use framing::HeadLimits;
+
+/// Bytes that are read and thrown away after a refusal, so that the client reads it before its connection breaks.
+const LINGER_BYTES_MAX: usize = 256 * 1024;
+/// How long that may take.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A socket with a gate in front.
+pub(crate) struct Gate<S> {
+    stream: S,
+    wire: Arc<Wire>,
+    /// Bytes that were read to find out which protocol this is.
+    ahead: Vec<u8>,
+    /// Follows HTTP/1; nothing where frames do that.
+    framing: Option<Framing>,
+    phase: Phase,
+    patience: Patience,
+    clock: Clock,
+}
+
+/// How long a client may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    pub(crate) head: Duration,
+    pub(crate) idle: Duration,
+}
+
+/// What the gate is doing.
+enum Phase {
+    Open,
+    /// Refused, but an answer to something before is not out yet.
+    Held(Problem),
+    Refusing {
+        bytes: Vec<u8>,
+        written: usize,
+    },
+    Lingering {
+        left: usize,
+    },
+    Ended,
+}
+
+/// The one timer of a connection. It is set rarely: whoever did something since it was set gets another period.
+#[derive(Default)]
+struct Clock {
+    timer: Option<Pin<Box<Sleep>>>,
+    /// When the head that is being read has to be complete.
+    head_by: Option<Instant>,
+    /// Reads and writes that got anywhere, and how many there were when the timer was set.
+    progress: u64,
+    progress_before: u64,
+    /// Whether something written has not been taken by the client.
+    unwritten: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
+    /// A gate for HTTP/1, which has been read ahead.
+    pub(crate) fn http1(
+        stream: S,
+        wire: Arc<Wire>,
+        ahead: Vec<u8>,
+        limits: HeadLimits,
+        patience: Patience,
+    ) -> Self {
+        let framing = Some(Framing::new(limits));
+        Self { ahead, framing, ..Self::plain(stream, wire, patience) }
+    }
+
+    /// A gate for HTTP/2, which has its own framing.
+    pub(crate) fn http2(stream: S, wire: Arc<Wire>, ahead: Vec<u8>, patience: Patience) -> Self {
+        Self { ahead, ..Self::plain(stream, wire, patience) }
+    }
+
+    fn plain(stream: S, wire: Arc<Wire>, patience: Patience) -> Self {
+        Self {
+            stream,
+            wire,
+            ahead: Vec::new(),
+            framing: None,
+            phase: Phase::Open,
+            patience,
+            clock: Clock::default(),
+        }
+    }
+
+    /// Whether everything admitted was answered and taken by the client.
+    fn is_quiet(&self) -> bool {
+        let passed = self.framing.as_ref().map(Framing::passed);
+        self.wire.is_quiet(passed) && !self.clock.unwritten
+    }
+
+    fn read_open(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        if !self.ahead.is_empty() {
+            let taken = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead[..taken]);
+            self.ahead.drain(..taken);
+        } else if Pin::new(&mut self.stream).poll_read(context, buffer)?.is_pending() {
+            return self.wait(context);
+        }
+        self.clock.progress += 1;
+        let Some(framing) = self.framing.as_mut().filter(|_| !self.wire.is_tunnel()) else {
+            return Poll::Ready(Ok(()));
+        };
+        if let Err((good, fault)) = framing.follow(&buffer.filled()[before..]) {
+            buffer.set_filled(before + good);
+            self.phase = match fault {
+                Fault::HeadTooLarge => Phase::Held(Problem::head_too_large()),
+                Fault::Malformed(why) => Phase::Held(Problem::bad(why)),
+                // The request that has it hears that its body ended.
+                Fault::Chunk => Phase::Ended,
+            };
+            return if good > 0 { Poll::Ready(Ok(())) } else { self.read(context, buffer) };
+        }
+        let within = framing.is_within_head();
+        self.clock.head_by = match self.clock.head_by {
+            Some(by) if within => Some(by),
+            _ => within.then(|| Instant::now() + self.patience.head),
+        };
+        Poll::Ready(Ok(()))
+    }
+
+    fn read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            match &mut self.phase {
+                Phase::Open => return self.read_open(context, buffer),
+                Phase::Held(_) => {
+                    // Registered first: what becomes quiet after the look below wakes this task.
+                    self.wire.wake_when_quiet(context.waker());
+                    if !self.is_quiet() {
+                        return Poll::Pending;
+                    }
+                    let Phase::Held(problem) = std::mem::replace(&mut self.phase, Phase::Ended)
+                    else {
+                        unreachable!("the phase was looked at");
+                    };
+                    let bytes = self.wire.refuse(&problem);
+                    self.phase = Phase::Refusing { bytes, written: 0 };
+                }
+                Phase::Refusing { bytes, written } => {
+                    while *written < bytes.len() {
+                        let stream = Pin::new(&mut self.stream);
+                        *written += ready!(stream.poll_write(context, &bytes[*written..]))?;
+                    }
+                    ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+                    ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+                    self.clock.timer = Some(Box::pin(tokio::time::sleep(LINGER)));
+                    self.phase = Phase::Lingering { left: LINGER_BYTES_MAX };
+                }
+                Phase::Lingering { left } => {
+                    let mut scratch = [0; 4096];
+                    let mut thrown = ReadBuf::new(&mut scratch);
+                    let read = Pin::new(&mut self.stream).poll_read(context, &mut thrown);
+                    let late = self
+                        .clock
+                        .timer
+                        .as_mut()
+                        .is_none_or(|timer| timer.as_mut().poll(context).is_ready());
+                    let bytes = thrown.filled().len();
+                    match read {
+                        Poll::Pending if !late => return Poll::Pending,
+                        Poll::Ready(Ok(())) if !late && bytes > 0 && bytes < *left => {
+                            *left -= bytes;
+                        }
+                        _ => self.phase = Phase::Ended,
+                    }
+                }
+                Phase::Ended => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    /// Nothing came. Sets the timer, and decides when it fires.
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let clock = &mut self.clock;
+            let timer = clock.timer.get_or_insert_with(|| {
+                clock.progress_before = clock.progress;
+                Box::pin(tokio::time::sleep(self.patience.idle))
+            });
+            if let Some(by) = clock.head_by
+                && timer.deadline() > by
+            {
+                timer.as_mut().reset(by);
+            }
+            ready!(timer.as_mut().poll(context));
+            clock.timer = None;
+            let stood_still = clock.progress == clock.progress_before;
+            if clock.head_by.is_some_and(|by| Instant::now() >= by) {
+                clock.head_by = None;
+                if self.is_quiet() {
+                    self.phase = Phase::Held(Problem::slow_head());
+                    // The refusal needs no room.
+                    return self.read(context, &mut ReadBuf::new(&mut []));
+                }
+            } else if stood_still && self.clock.unwritten {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            } else if stood_still && self.is_quiet() && !self.wire.is_tunnel() {
+                self.phase = Phase::Ended;
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// The client takes nothing. Fails once it has done so for a whole period.
+    fn stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let clock = &mut self.clock;
+        let timer = clock.timer.get_or_insert_with(|| {
+            clock.progress_before = clock.progress;
+            Box::pin(tokio::time::sleep(self.patience.idle))
+        });
+        ready!(timer.as_mut().poll(context));
+        let stood_still = clock.progress == clock.progress_before;
+        clock.timer = None;
+        if stood_still {
+            return Poll::Ready(io::ErrorKind::TimedOut.into());
+        }
+        self.stall(context)
+    }
+
+    fn wrote(
+        &mut self,
+        context: &mut Context<'_>,
+        wrote: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match wrote {
+            Poll::Ready(wrote) => {
+                self.clock.progress += 1;
+                self.clock.unwritten = true;
+                Poll::Ready(wrote)
+            }
+            Poll::Pending => {
+                self.clock.unwritten = true;
+                self.stall(context).map(Err)
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Gate<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.read(context, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.wrote(context, wrote)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.wrote(context, wrote)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.clock.unwritten = false;
+        if matches!(self.phase, Phase::Held(_)) {
+            context.waker().wake_by_ref();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

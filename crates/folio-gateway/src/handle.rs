@@ -1,0 +1,372 @@
+//! One request: which route it means, which version answers, and what the client hears. Everything about it is
+//! decided once, from one table and one meaning, before the function is called.
+
+use std::borrow::Cow;
+use std::cell::LazyCell;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use folio_core::Folio;
+use folio_core::ports::Body;
+use folio_core::ports::runtime::{Call, CallError, Plan, RequestId};
+use folio_model::RuntimeKind;
+use http::header::{CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use tracing::Instrument as _;
+
+use crate::access::Record;
+use crate::authority::{Authority, Host};
+use crate::body::{Download, upload};
+use crate::headers::{
+    FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO,
+    connection_words, settle_length, strip_request, strip_response,
+};
+use crate::matcher::{Matcher, Meant};
+use crate::problem::{Problem, accept};
+use crate::served::{Key, Served, Stickiness, key_of};
+use crate::settings::Settings;
+use crate::wire::{Tunnel, Wire};
+use crate::{cors, path};
+
+/// What all requests share.
+pub(crate) struct Gateway {
+    pub(crate) folio: Folio,
+    pub(crate) table: ArcSwap<Matcher>,
+    pub(crate) settings: Settings,
+}
+
+/// What became known of a request on its way, for its answer.
+struct Seen {
+    id: RequestId,
+    route: Option<Arc<Served>>,
+    origin: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    cookie: Option<HeaderValue>,
+}
+
+/// A request that found its route.
+struct Admitted {
+    route: Arc<Served>,
+    parameters: Vec<(Arc<str>, String)>,
+    taken: Option<usize>,
+    host: HeaderValue,
+    /// What the client wants to speak instead of HTTP.
+    upgrade: Option<HeaderValue>,
+}
+
+impl Gateway {
+    /// Answers a request, whatever happens.
+    pub(crate) async fn answer(
+        &self,
+        wire: &Arc<Wire>,
+        request: Request<Incoming>,
+    ) -> Response<Download> {
+        self.settings.totals.request();
+        let (parts, body) = request.into_parts();
+        let id = RequestId(rand::random());
+        let mut record = Record::begin(id, wire.begin(), self.settings.access_log, &parts);
+        let accept = accept(&parts.headers);
+        let mut seen = Seen { id, route: None, origin: None, version: None, cookie: None };
+        let mut response = match self.attempt(wire, (parts, body), &mut seen).await {
+            Ok(response) => response,
+            Err(problem) => {
+                if seen.version.is_none() {
+                    self.settings.totals.refused();
+                }
+                record.problem(&problem);
+                problem.to_response(id, accept.as_ref())
+            }
+        };
+        seen.mark(response.headers_mut());
+        record.answered(response.status(), seen.version.as_ref());
+        response.map(|body| Download::new(body, record))
+    }
+
+    async fn attempt(
+        &self,
+        wire: &Arc<Wire>,
+        (mut parts, body): (Parts, Incoming),
+        seen: &mut Seen,
+    ) -> Result<Response<Body>, Problem> {
+        let Some(mut admitted) = self.admit(wire, &parts, seen)? else {
+            let wanted = cors::preflight_method(&parts.method, &parts.headers);
+            return Ok(preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET)));
+        };
+        let plan = choose(wire, &admitted.route, &parts.headers, seen)?;
+        seen.version = Some(version(&plan));
+        let limits = &self.settings.limits;
+        let (body, breach) = upload(body, limits)?;
+        let client = take_upgrade(&mut parts, &plan)?;
+        admitted.upgrade = parts.headers.get(UPGRADE).filter(|_| client.is_some()).cloned();
+        let call = make_call(wire, seen.id, (parts, body), admitted);
+        let span = tracing::debug_span!(
+            "request", request.id = %seen.id, function.name = %plan.function, function.version = %plan.at
+        );
+        let answer = self.folio.run(&plan, call).instrument(span).await;
+        if let Some(problem) = breach.and_then(|breach| breach.problem(limits)) {
+            return Err(problem);
+        }
+        match answer {
+            Ok(response) => finish(wire, response, client),
+            Err(error) => Err(Problem::call(&error)),
+        }
+    }
+
+    /// Finds the route; nothing if the request only asks for leave to make another.
+    fn admit(
+        &self,
+        wire: &Wire,
+        parts: &Parts,
+        seen: &mut Seen,
+    ) -> Result<Option<Admitted>, Problem> {
+        let (host, named) = named_host(parts)?;
+        if let Some(server_name) = wire.server_name.as_deref()
+            && host.name() != Some(server_name)
+        {
+            return Err(Problem::misdirected());
+        }
+        if parts.method == Method::CONNECT {
+            return Err(Problem::bad("a connection is not opened to elsewhere"));
+        }
+        let decoded = path::check(parts.uri.path())?;
+        let table = self.table.load();
+        if let Some(wanted) = cors::preflight_method(&parts.method, &parts.headers)
+            && let Meant::Route(found) = table.find(&host, &decoded, &wanted)
+            && found.value.cors.is_some()
+        {
+            seen.meet(found.value, &parts.headers);
+            return Ok(None);
+        }
+        match table.find(&host, &decoded, &parts.method) {
+            Meant::Route(found) => {
+                seen.meet(found.value, &parts.headers);
+                if found.broken {
+                    return Err(Problem::broken_route());
+                }
+                let own = |(name, value): (&Arc<str>, &str)| (Arc::clone(name), value.to_owned());
+                Ok(Some(Admitted {
+                    route: Arc::clone(found.value),
+                    parameters: found.parameters.into_iter().map(own).collect(),
+                    taken: found.taken,
+                    host: named,
+                    upgrade: None,
+                }))
+            }
+            Meant::Methods(methods) => Err(Problem::other_methods(methods)),
+            Meant::NoRoute => Err(Problem::no_route()),
+            Meant::NoRelease => Err(Problem::no_release()),
+            Meant::NoHost => Err(Problem::no_host()),
+        }
+    }
+}
+
+impl Seen {
+    fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
+        if route.cors.is_some() {
+            self.origin = headers.get(ORIGIN).cloned();
+        }
+        self.route = Some(Arc::clone(route));
+    }
+
+    /// Adds what every answer says.
+    fn mark(&mut self, headers: &mut HeaderMap) {
+        headers.insert(FOLIO_REQUEST_ID, id_value(self.id));
+        if let Some(version) = &self.version {
+            headers.insert(FOLIO_VERSION, version.clone());
+        }
+        if let Some(cookie) = self.cookie.take() {
+            headers.append(SET_COOKIE, cookie);
+        }
+        if let Some(cors) = self.route.as_ref().and_then(|route| route.cors.as_ref()) {
+            cors.answer(self.origin.as_ref(), headers);
+        }
+    }
+}
+
+/// The host that a request names. All places that name one have to agree.
+fn named_host(parts: &Parts) -> Result<(Host<'_>, HeaderValue), Problem> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let header = hosts.next();
+    if hosts.next().is_some() {
+        return Err(Problem::bad("there are two Host headers"));
+    }
+    let parse = |text| Authority::parse(text).map_err(|_| Problem::bad("the host is malformed"));
+    let text =
+        header.map(|header| header.to_str().map_err(|_| Problem::bad("the host is malformed")));
+    let by_header = text.transpose()?.map(parse).transpose()?;
+    let by_target = parts.uri.authority().map(|authority| parse(authority.as_str())).transpose()?;
+    let host = match (by_header, by_target) {
+        (Some(one), Some(two)) if one != two => {
+            return Err(Problem::bad("the target and the Host header name different hosts"));
+        }
+        (None, Some(_)) if parts.version < Version::HTTP_2 => None,
+        (Some(authority), _) | (None, Some(authority)) => Some(authority.host),
+        (None, None) => None,
+    };
+    let host = host.ok_or_else(|| Problem::bad("there is no Host header"))?;
+    let named = match (header, parts.uri.authority()) {
+        (Some(header), _) => header.clone(),
+        (None, Some(authority)) => HeaderValue::from_str(authority.as_str())
+            .map_err(|_| Problem::bad("the host is malformed"))?,
+        (None, None) => HeaderValue::from_static(""),
+    };
+    Ok((host, named))
+}
+
+fn preflight(seen: &Seen, request: &HeaderMap, wanted: &Method) -> Response<Body> {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    if let Some(cors) = seen.route.as_ref().and_then(|route| route.cors.as_ref()) {
+        cors.preflight(request, wanted, response.headers_mut());
+    }
+    response
+}
+
+/// The version that answers this request.
+fn choose(
+    wire: &Wire,
+    route: &Served,
+    headers: &HeaderMap,
+    seen: &mut Seen,
+) -> Result<Arc<Plan>, Problem> {
+    let chance = || Key::Draw(rand::random());
+    let key = LazyCell::new(|| match &route.sticky {
+        None | Some(Stickiness::Nothing) => chance(),
+        Some(Stickiness::Header(name)) => {
+            headers.get(name).map_or_else(chance, |value| Key::Client(key_of(value.as_bytes())))
+        }
+        Some(Stickiness::Address) => Key::Client(key_of(wire.forwarded_for.as_bytes())),
+        Some(Stickiness::Cookie(name)) => {
+            if let Some(value) = cookie(headers, name) {
+                return Key::Client(key_of(value.as_bytes()));
+            }
+            let value = format!("{:016x}", rand::random::<u64>());
+            let secure = if wire.is_tls { "; Secure" } else { "" };
+            let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}");
+            seen.cookie = HeaderValue::from_str(&text).ok();
+            Key::Client(key_of(value.as_bytes()))
+        }
+    });
+    route.pick(&key).map_err(Problem::unresolved)
+}
+
+/// The value of a cookie, if the request has it.
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim())
+}
+
+/// The client's end of the connection, if it wants to speak something else and the function may be able to.
+fn take_upgrade(parts: &mut Parts, plan: &Plan) -> Result<Option<OnUpgrade>, Problem> {
+    let Some(wanted) = parts.headers.get(UPGRADE) else { return Ok(None) };
+    let asked = connection_words(&parts.headers).any(|word| word.eq_ignore_ascii_case("upgrade"));
+    // Another version of HTTP is offered, not needed.
+    if !asked || wanted.as_bytes().eq_ignore_ascii_case(b"h2c") {
+        return Ok(None);
+    }
+    if plan.spec.runtime == RuntimeKind::Command {
+        return Ok(parts.extensions.remove::<OnUpgrade>());
+    }
+    match wanted.as_bytes().eq_ignore_ascii_case(b"websocket") {
+        true => Err(Problem::no_upgrade()),
+        false => Ok(None),
+    }
+}
+
+/// The request as the function sees it.
+fn make_call(wire: &Wire, id: RequestId, (parts, body): (Parts, Body), admitted: Admitted) -> Call {
+    let mut headers = parts.headers;
+    strip_request(&mut headers);
+    if let Some(upgrade) = admitted.upgrade {
+        headers.insert(UPGRADE, upgrade);
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    headers.insert(FORWARDED_FOR, wire.forwarded_for.clone());
+    let proto = if wire.is_tls { "https" } else { "http" };
+    headers.insert(FORWARDED_PROTO, HeaderValue::from_static(proto));
+    headers.insert(FORWARDED_HOST, admitted.host.clone());
+    if parts.version >= Version::HTTP_2 {
+        headers.insert(HOST, admitted.host);
+    }
+    for (name, value) in &admitted.parameters {
+        add_parameter(&mut headers, name, value);
+    }
+    let (uri, original) = path::target(&parts.uri, admitted.route.view, admitted.taken);
+    let mut request = Request::new(body);
+    *request.method_mut() = parts.method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Call { id, request, parameters: admitted.parameters, original, hops: 0 }
+}
+
+/// Adds a parameter as Fission does. What no header can hold keeps its escapes.
+fn add_parameter(headers: &mut HeaderMap, name: &str, value: &str) {
+    let name = HeaderName::from_bytes(format!("x-fission-params-{name}").as_bytes());
+    let plain = value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let text = match plain {
+        true => Cow::Borrowed(value),
+        false => {
+            percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).into()
+        }
+    };
+    if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(&text)) {
+        headers.insert(name, value);
+    }
+}
+
+/// The function's answer as the client hears it.
+fn finish(
+    wire: &Wire,
+    mut response: Response<Body>,
+    client: Option<OnUpgrade>,
+) -> Result<Response<Body>, Problem> {
+    let status = response.status();
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        let function = response.extensions_mut().remove::<OnUpgrade>();
+        let (Some(client), Some(function)) = (client, function) else {
+            let why = "it switches protocols without being asked to".to_owned();
+            return Err(Problem::call(&CallError::Garbled(why)));
+        };
+        let upgrade = response.headers().get(UPGRADE).cloned();
+        strip_response(response.headers_mut());
+        if let Some(upgrade) = upgrade {
+            response.headers_mut().insert(UPGRADE, upgrade);
+        }
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        wire.open_tunnel(Tunnel { client, function });
+        return Ok(response);
+    }
+    if status.is_informational() {
+        let why = format!("{status} is not an answer");
+        return Err(Problem::call(&CallError::Garbled(why)));
+    }
+    let is_known = !matches!(response.body(), Body::Stream(_))
+        || http_body::Body::size_hint(response.body()).exact().is_some();
+    // Only a length tells what a HEAD left out.
+    let is_known = is_known && !matches!(response.body(), Body::Empty);
+    strip_response(response.headers_mut());
+    settle_length(response.headers_mut(), is_known);
+    Ok(response)
+}
+
+/// Names the version as `Folio-Version` does.
+fn version(plan: &Plan) -> HeaderValue {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(plan.function.as_str().len() + 24);
+    write!(text, "{}@{}", plan.function, plan.at).expect("a string takes all text");
+    HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).expect("names and ids are plain text")
+}
+
+fn id_value(id: RequestId) -> HeaderValue {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [0; 32];
+    for (at, byte) in id.0.to_be_bytes().into_iter().enumerate() {
+        text[at * 2] = DIGITS[usize::from(byte >> 4)];
+        text[at * 2 + 1] = DIGITS[usize::from(byte & 15)];
+    }
+    HeaderValue::from_bytes(&text).expect("digits are plain text")
+}

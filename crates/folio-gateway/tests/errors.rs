@@ -1,0 +1,55 @@
+//! What a client hears when there is no answer.
+
+use crate::world::{World, exact};
+
+#[tokio::test]
+async fn every_failure_has_its_status_and_code() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    for (function, status, code) in [
+        ("load", 502, "function_load_failed"),
+        ("failed", 500, "function_failed"),
+        ("timeout", 504, "function_timeout"),
+        ("crashed", 502, "function_crashed"),
+        ("garbled", 502, "function_garbled"),
+        ("busy", 429, "function_busy"),
+        ("loop", 508, "call_loop"),
+        ("unavailable", 503, "environment_unavailable"),
+        ("stopping", 503, "server_stopping"),
+        ("early", 502, "function_garbled"),
+        ("switch", 502, "function_garbled"),
+    ] {
+        world.publish(function, "v1").await;
+        world.route(exact(&format!("/{function}")), function).await;
+        let answer = client.get(&format!("/{function}")).await;
+        assert_eq!((answer.status, answer.code().as_str()), (status, code), "{function}");
+        assert_eq!(answer.header("folio-version"), Some(&*format!("{function}@v1")));
+        assert_eq!(
+            answer.header("retry-after").is_some(),
+            matches!(status, 429 | 503),
+            "{function}"
+        );
+        assert!(!String::from_utf8_lossy(&answer.body).contains("secret"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn browsers_get_a_page() {
+    let world = World::new().await;
+    let request = "GET /none HTTP/1.1\r\nHost: localhost\r\nAccept: text/html,*/*\r\n\r\n";
+    let answer = world.client().await.ask(request).await;
+    assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+    let body = String::from_utf8(answer.body.clone()).unwrap();
+    assert!(
+        body.contains("route_not_found")
+            && body.contains(answer.header("folio-request-id").unwrap()),
+        "{body}"
+    );
+}
+
+#[tokio::test]
+async fn a_broken_pattern_breaks_only_its_own_route() {
+    let world = World::new().await;
+    world.route(exact("/ok/{id:[0-9]+}"), "echo").await;
+    assert_eq!(world.client().await.get("/ok/1").await.status, 200);
+}

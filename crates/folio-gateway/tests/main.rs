@@ -1,0 +1,15 @@
+#![cfg(test)]
+//! The gateway over real sockets, in front of a runtime that answers at once.
+
+mod client;
+mod errors;
+mod headers;
+mod hostile;
+mod hosts;
+mod matcher;
+mod picking;
+mod protocols;
+mod routes;
+mod runtime;
+mod stopping;
+mod world;
