@@ -195,7 +195,8 @@ impl Folio {
         Ok(())
     }
 
-    /// Waits until the build of a version ended, and says how. At once if there is nothing to build.
+    /// Waits until the build of a version ended, and says how. At once if there is nothing to build. When it
+    /// returns, calls see what the build made.
     pub async fn await_build(
         &self,
         key: &UnitKey,
@@ -204,10 +205,16 @@ impl Folio {
         let mut head = self.head();
         loop {
             head.borrow_and_update();
-            let build = self.version(key, at).await?.build;
-            let open = matches!(build, Build::Pending | Build::Running);
-            if !open || head.changed().await.is_err() {
-                return Ok(build);
+            let part = self.build_log(key, at, u64::MAX).await?;
+            match part.more {
+                // Its end is written before everybody has heard of it; then there is no more to follow.
+                Some(mut more) => while more.changed().await.is_ok() {},
+                None if part.build == Build::Pending => {
+                    if head.changed().await.is_err() {
+                        return Ok(part.build);
+                    }
+                }
+                None => return Ok(part.build),
             }
         }
     }
@@ -235,7 +242,7 @@ impl Folio {
             return Ok(part);
         }
         let build = record.as_ref().map_or(Build::Pending, folio_model::BuildRecord::status);
-        let text = match record.and_then(|record| record.log) {
+        let text = match record.and_then(|record| record.log).filter(|_| after < u64::MAX) {
             Some(log) => content::read_whole(self.blobs.as_ref(), log).await?,
             None => Bytes::new(),
         };

@@ -1,12 +1,18 @@
 #![cfg(test)]
-//! The rules, told as facts, on the memory stores.
+//! The rules, told as facts, on the memory stores and, where it matters, on SQLite.
 
 mod aliases;
 mod archives;
+mod builds;
+mod calls;
 mod contents;
 mod deletes;
+mod environments;
 mod history;
 mod packages;
 mod publishing;
 mod references;
+mod routes;
+mod runtime;
+mod serving;
 mod world;

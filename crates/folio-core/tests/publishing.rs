@@ -122,7 +122,11 @@ async fn a_function_can_share_a_package_and_its_id() {
     let done = world.publish(&function("fnA"), shared).await.unwrap().result.version;
     assert_eq!(done.id, id("bla"));
     assert_eq!(done.package.unwrap().id, Some(id("bla")));
-    assert_eq!(done.spec.environment().as_str(), "python", "the package's environment");
+    assert_eq!(
+        done.spec.environment().map(folio_model::Name::as_str),
+        Some("python"),
+        "the package's environment"
+    );
     let wrong = Publish { id: Some(id("nope")), ..request(fields.clone()) };
     assert_eq!(refused(world.publish(&function("fnA"), wrong).await).0, "version_not_found");
     let own = Publish { id: Some(id("mine")), package_version: Some(id("bla")), ..request(fields) };

@@ -34,12 +34,15 @@ use crate::program;
 
 /// Where a build sees its directories.
 const INSIDE: &str = "/packages";
-const SOURCE: &str = "source";
+const SOURCE: &str = "src";
 const DEPLOY: &str = "deploy";
 const TEMPORARY: &str = "tmp";
 
 /// The name of a result that is one file.
 const ONE_FILE: &str = "deployarchive";
+
+/// How long a build that was killed may take to be gone.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much of everything one build gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +110,8 @@ impl Builder {
             }
             Recipe::InPlace(steps) => {
                 for words in steps {
+                    // Nobody wrote this command, so the log says what it was.
+                    log.say(&format!("> {}", words.join(" "))).await;
                     self.run(&place, words, deadline, &log).await?;
                 }
                 SOURCE
@@ -123,22 +128,30 @@ impl Builder {
         log: &Log,
     ) -> Result<(), BuildError> {
         let shown = words.join(" ");
-        log.say(&format!("> {shown}")).await;
         let mut prisoner = self.start(place, words).await?;
         let (stdout, stderr) = (prisoner.take_stdout(), prisoner.take_stderr());
         let printing = async {
             tokio::join!(log.drain_some(stdout), log.drain_some(stderr));
             prisoner.wait().await
         };
-        let ended = tokio::select! {
-            ended = printing => ended.map_err(|error| cannot(&error))?,
+        let stopped = tokio::select! {
+            ended = printing => Ok(ended.map_err(|error| cannot(&error))?),
             () = tokio::time::sleep_until(deadline) => {
                 let seconds = self.limits.timeout.as_secs();
-                return Err(failed(format!("the build took longer than {seconds} s and was ended")));
+                Err(format!("the build took longer than {seconds} s and was ended"))
             }
             () = disk::overflow(&place.directory, self.limits.disk_bytes) => {
                 let mib = self.limits.disk_bytes / 1024 / 1024;
-                return Err(failed(format!("the build wrote more than {mib} MiB and was ended")));
+                Err(format!("the build wrote more than {mib} MiB and was ended"))
+            }
+        };
+        let ended = match stopped {
+            Ok(ended) => ended,
+            Err(why) => {
+                prisoner.kill();
+                // It writes to the directory until it is gone, and the directory goes next.
+                drop(tokio::time::timeout(END_TIMEOUT, prisoner.wait()).await);
+                return Err(failed(why));
             }
         };
         match ended {
