@@ -102,7 +102,7 @@ async fn bare(tasks: &mut JoinSet<()>) -> SocketAddr {
                 Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"hello"))))
             });
             connections.spawn(async move {
-                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;
+                drop(http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await);
             });
         }
     });
@@ -114,7 +114,7 @@ async fn gateway(tasks: &mut JoinSet<()>, routes: usize) -> SocketAddr {
     let clock = Arc::new(TestClock::new(7));
     let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
     let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.expect("a store");
-    let queue = Arc::new(MemoryQueue::new(clock.clone()));
+    let queue = Arc::new(MemoryQueue::default());
     let folio = Folio::new(
         Arc::new(MemoryLedger::new(index)),
         Arc::new(blobs),

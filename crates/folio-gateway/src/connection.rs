@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
@@ -27,8 +26,6 @@ const BUFFER_BYTES_MAX: usize = 128 * 1024;
 const STREAMS_MAX: u32 = 128;
 /// Streams that may be reset before they were taken, and that were reset because of the client's mistakes.
 const RESETS_MAX: usize = 32;
-/// How long a client may take to answer a ping.
-const PING_WAIT: Duration = Duration::from_secs(20);
 
 /// Serves one connection until it ends, or until everything admitted was answered after `stopping` turned true.
 pub(crate) async fn serve(
@@ -113,9 +110,10 @@ async fn speak_http1<S>(
     let heads = HeadLimits { bytes_max: limits.header_bytes_max, headers_max: limits.headers_max };
     let patience = Patience { head: limits.header_timeout, idle: limits.idle_timeout };
     let gate = Gate::http1(stream, Arc::clone(&wire), ahead, heads, patience);
-    let service = service_fn(|request| {
-        let (gateway, wire) = (Arc::clone(&gateway), Arc::clone(&wire));
-        async move { Ok::<_, std::convert::Infallible>(gateway.answer(&wire, request).await) }
+    // Requests borrow from the connection: counting references on every core would cost more than it tells.
+    let (gateway, wire) = (&gateway, &wire);
+    let service = service_fn(|request| async move {
+        Ok::<_, std::convert::Infallible>(gateway.answer(wire, request).await)
     });
     let mut builder = http1::Builder::new();
     // The gate keeps the time, and has counted the headers.
@@ -163,8 +161,6 @@ async fn speak_http2<S>(
         .max_pending_accept_reset_streams(RESETS_MAX)
         .max_local_error_reset_streams(RESETS_MAX)
         .max_header_list_size(u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX))
-        .keep_alive_interval(limits.idle_timeout / 2)
-        .keep_alive_timeout(PING_WAIT)
         .serve_connection(TokioIo::new(gate), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {

@@ -26,7 +26,7 @@ use crate::headers::{
 };
 use crate::matcher::{Matcher, Meant};
 use crate::problem::{Problem, accept};
-use crate::served::{Key, Served, Stickiness, key_of};
+use crate::served::{Key, Served, Stickiness, View, key_of};
 use crate::settings::Settings;
 use crate::wire::{Tunnel, Wire};
 use crate::{cors, path};
@@ -49,7 +49,7 @@ struct Seen {
 
 /// A request that found its route.
 struct Admitted {
-    route: Arc<Served>,
+    view: View,
     parameters: Vec<(Arc<str>, String)>,
     taken: Option<usize>,
     host: HeaderValue,
@@ -95,8 +95,11 @@ impl Gateway {
             let wanted = cors::preflight_method(&parts.method, &parts.headers);
             return Ok(preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET)));
         };
-        let plan = choose(wire, &admitted.route, &parts.headers, seen)?;
+        let route = seen.route.as_deref().expect("whoever was admitted met a route");
+        let (plan, cookie) = choose(wire, route, &parts.headers)?;
+        seen.cookie = cookie;
         seen.version = Some(version(&plan));
+        let is_head = parts.method == Method::HEAD;
         let limits = &self.settings.limits;
         let (body, breach) = upload(body, limits)?;
         let client = take_upgrade(&mut parts, &plan)?;
@@ -110,7 +113,7 @@ impl Gateway {
             return Err(problem);
         }
         match answer {
-            Ok(response) => finish(wire, response, client),
+            Ok(response) => finish(wire, response, client, is_head),
             Err(error) => Err(Problem::call(&error)),
         }
     }
@@ -148,7 +151,7 @@ impl Gateway {
                 }
                 let own = |(name, value): (&Arc<str>, &str)| (Arc::clone(name), value.to_owned());
                 Ok(Some(Admitted {
-                    route: Arc::clone(found.value),
+                    view: found.value.view,
                     parameters: found.parameters.into_iter().map(own).collect(),
                     taken: found.taken,
                     host: named,
@@ -230,8 +233,8 @@ fn choose(
     wire: &Wire,
     route: &Served,
     headers: &HeaderMap,
-    seen: &mut Seen,
-) -> Result<Arc<Plan>, Problem> {
+) -> Result<(Arc<Plan>, Option<HeaderValue>), Problem> {
+    let mut given = None;
     let chance = || Key::Draw(rand::random());
     let key = LazyCell::new(|| match &route.sticky {
         None | Some(Stickiness::Nothing) => chance(),
@@ -246,11 +249,12 @@ fn choose(
             let value = format!("{:016x}", rand::random::<u64>());
             let secure = if wire.is_tls { "; Secure" } else { "" };
             let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}");
-            seen.cookie = HeaderValue::from_str(&text).ok();
+            given = HeaderValue::from_str(&text).ok();
             Key::Client(key_of(value.as_bytes()))
         }
     });
-    route.pick(&key).map_err(Problem::unresolved)
+    let plan = route.pick(&key).map_err(Problem::unresolved)?;
+    Ok((plan, given))
 }
 
 /// The value of a cookie, if the request has it.
@@ -295,7 +299,7 @@ fn make_call(wire: &Wire, id: RequestId, (parts, body): (Parts, Body), admitted:
     for (name, value) in &admitted.parameters {
         add_parameter(&mut headers, name, value);
     }
-    let (uri, original) = path::target(&parts.uri, admitted.route.view, admitted.taken);
+    let (uri, original) = path::target(&parts.uri, admitted.view, admitted.taken);
     let mut request = Request::new(body);
     *request.method_mut() = parts.method;
     *request.uri_mut() = uri;
@@ -323,6 +327,7 @@ fn finish(
     wire: &Wire,
     mut response: Response<Body>,
     client: Option<OnUpgrade>,
+    is_head: bool,
 ) -> Result<Response<Body>, Problem> {
     let status = response.status();
     if status == StatusCode::SWITCHING_PROTOCOLS {
@@ -344,10 +349,12 @@ fn finish(
         let why = format!("{status} is not an answer");
         return Err(Problem::call(&CallError::Garbled(why)));
     }
-    let is_known = !matches!(response.body(), Body::Stream(_))
-        || http_body::Body::size_hint(response.body()).exact().is_some();
-    // Only a length tells what a HEAD left out.
-    let is_known = is_known && !matches!(response.body(), Body::Empty);
+    let body = response.body();
+    let is_known = match http_body::Body::is_end_stream(body) {
+        // Only a length tells what was left out.
+        true => !is_head && status != StatusCode::NOT_MODIFIED,
+        false => http_body::Body::size_hint(body).exact().is_some(),
+    };
     strip_response(response.headers_mut());
     settle_length(response.headers_mut(), is_known);
     Ok(response)

@@ -167,7 +167,7 @@ proptest! {
 
     #[test]
     fn any_path_is_looked_up_without_a_panic(asked in "\\PC{0,40}", rules in prop::collection::vec(any_rule(), 0..6)) {
-        let _ = table(&rules).find(&asked, &Method::GET);
+        drop(table(&rules).find(&asked, &Method::GET));
     }
 }
 

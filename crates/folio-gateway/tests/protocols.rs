@@ -36,7 +36,7 @@ where
     let (sender, connection) = shaken.unwrap();
     let mut driver = JoinSet::new();
     driver.spawn(async move {
-        let _ = connection.await;
+        drop(connection.await);
     });
     (sender, driver)
 }

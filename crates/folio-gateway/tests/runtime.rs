@@ -144,7 +144,7 @@ async fn tunnel(call: Call) -> Result<Response<Body>, CallError> {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(server);
     tasks.spawn(async move {
-        let _ = connection.with_upgrades().await;
+        drop(connection.with_upgrades().await);
     });
     tasks.detach_all();
     let response = sender.send_request(call.request).await.unwrap();

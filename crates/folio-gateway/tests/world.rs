@@ -63,7 +63,7 @@ impl World {
         let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
         let ledger = Arc::new(MemoryLedger::new(index));
         let runtime = Arc::new(Stub::default());
-        let queue = Arc::new(MemoryQueue::new(clock.clone()));
+        let queue = Arc::new(MemoryQueue::default());
         let folio = Folio::new(ledger, Arc::new(blobs), clock, folio_core::Settings::default())
             .with_runtime(runtime.clone(), queue, Arc::new(Logs::new(1024)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -221,7 +221,16 @@ fn examine(bytes: &[u8], limits: HeadLimits) -> Result<Option<(usize, State)>, F
     if count(b'\n') != count(b'\r') {
         return Err(Fault::Malformed("a line of the head ends without a carriage return"));
     }
+    if request.path.is_some_and(|target| !is_target(target)) {
+        return Err(Fault::Malformed("the target of the request makes no sense"));
+    }
     body(&request).map(|state| Some((length, state)))
+}
+
+/// Whether hyper will be able to read a target.
+fn is_target(target: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~?&=%+".contains(&byte);
+    target.bytes().all(plain) || target.parse::<http::Uri>().is_ok()
 }
 
 /// What follows a head.
@@ -353,6 +362,8 @@ mod tests {
             Err("the name of a header holds a character that it cannot"),
         );
         check("nonsense\r\n\r\n", Err("the request line makes no sense"));
+        check("GET /<a> HTTP/1.1\r\n\r\n", Err("the target of the request makes no sense"));
+        check("GET /a:b@c{d}\\ HTTP/1.1\r\n\r\n", Ok(1));
     }
 
     #[test]
