@@ -5,4 +5,5 @@ mod concurrency;
 mod edits;
 mod ledger;
 mod machine;
+mod older;
 mod queue;

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use folio_core::ports::Ledger;
 use folio_model::{
-    Answer, AppName, Change, Digest, Draft, Edit, Kind, Placement, UnitUid, Version,
+    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Placement, Snapshot, UnitUid,
+    Version,
 };
 use folio_testkit::conformance::ledger::world::{
-    World, actor, draft, function, number, package, version_id,
+    World, actor, draft, environment, failed, function, number, package, route, source, succeeded,
+    version_id,
 };
 use folio_testkit::dump;
 use serde_json::{Value, json};
@@ -71,7 +73,28 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
         ..world.change(vec![describe])
     };
     world.append(again).await.unwrap();
+    fill_builds(&world).await;
     world.app.clone()
+}
+
+/// Puts in what was built and what waits, and triggers.
+async fn fill_builds(world: &World<'_>) {
+    let built = world.create(Kind::Package, "built").await;
+    let text = |what: &str| format!("{what} of {}", world.app);
+    let (good, bad) = (source(&text("good")), source(&text("bad")));
+    for (id, spec) in [("b1", &good), ("b2", &bad)] {
+        world.publish_as(&built, id, Snapshot::Package(spec.clone()), true).await;
+    }
+    let ended = |spec: &PackageSpec, to, readies| {
+        let key = spec.build_key().unwrap();
+        Edit::Built { key, from: None, to, readies }
+    };
+    world.must(vec![ended(&good, succeeded("good"), vec![built.at(1)])]).await;
+    world.must(vec![ended(&bad, failed("bad"), Vec::new())]).await;
+    let shop = world.create(Kind::Trigger, "shop").await;
+    world.publish_as(&shop, "t1", route(&["hello", "other"]), false).await;
+    let python = world.create(Kind::Environment, "python").await;
+    world.publish_as(&python, "e1", environment("one"), false).await;
 }
 
 async fn dumped(

@@ -24,6 +24,15 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("version_by_id", |state, unit| state.version_by_id(unit.uid, &version_id("v11")).map(drop)),
     ("versions", |state, unit| state.versions(unit.uid, Page { after: 0, limit: 3 }).map(drop)),
     ("version_before", |state, unit| state.version_before(unit.at(10_000)).map(drop)),
+    ("ready_before", |state, unit| state.ready_before(unit.at(10_000)).map(drop)),
+    ("is_ready", |state, unit| state.is_ready(unit.at(11)).map(drop)),
+    ("build", |state, _| state.build(Digest::of(b"nothing")).map(drop)),
+    ("waiting", |state, _| state.waiting(Digest::of(b"nothing")).map(drop)),
+    ("builds_pending", |state, _| state.builds_pending(3).map(drop)),
+    ("triggers_of", |state, unit| {
+        state.triggers_of(&unit.key.app, &"hello".parse().expect("a name")).map(drop)
+    }),
+    ("triggers", |state, _| state.triggers().map(drop)),
     ("users", |state, unit| state.users(unit.at(11)).map(drop)),
     ("draft_users", |state, unit| state.draft_users(unit.at(11)).map(drop)),
     ("id_taken", |state, unit| state.id_taken(&unit.key.app, &version_id("v11")).map(drop)),

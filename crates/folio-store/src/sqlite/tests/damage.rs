@@ -77,6 +77,8 @@ async fn a_broken_rule_is_found() {
     check("UPDATE versions SET deleted_in = NULL", "says its latest version is 1").await;
     check("DELETE FROM versions WHERE id = 'v2'", "version `v2`").await;
     check("DELETE FROM drafts", "function `hello`").await;
+    check("UPDATE units SET newest = NULL WHERE name = 'hello'", "its newest version is none")
+        .await;
     check("UPDATE placements SET until = 5 WHERE until = 2", "overlap").await;
     check("UPDATE placements SET draft = NULL WHERE until = 2", "what app version `g1`").await;
     check("DELETE FROM placements WHERE until IS NULL", "what app version `g2`").await;
@@ -92,6 +94,32 @@ async fn an_altered_pointer_or_history_is_found() {
     check("DELETE FROM taken_ids WHERE id = 'f1'", "id `f1`").await;
     check("UPDATE app_versions SET parent = NULL", "does not follow its parent").await;
     check("UPDATE app_versions SET message = 'lies' WHERE number = 1", "app version 1").await;
+}
+
+#[tokio::test]
+async fn an_altered_build_or_trigger_is_found() {
+    check("UPDATE snapshots SET build = NULL", "what is noted of snapshot").await;
+    check("UPDATE versions SET waits_for = zeroblob(32) WHERE id = 'b2'", "is not its own").await;
+    check("UPDATE versions SET waits_for = NULL WHERE id = 'b2'", "its latest version is").await;
+    let ready = "UPDATE versions SET waits_for = NULL WHERE id = 'b2';
+                 UPDATE units SET latest = 2 WHERE name = 'built';";
+    check(ready, "version `b2`").await;
+    check("DELETE FROM builds WHERE record LIKE '%failure%'", "build sha256:").await;
+    check("UPDATE builds SET record = replace(record, 'bad', 'good')", "build sha256:").await;
+    check("UPDATE builds SET record = 'nonsense'", "row of the database").await;
+    check("DELETE FROM trigger_targets WHERE function = 'other'", "function `other`").await;
+    check("UPDATE trigger_targets SET function = 'third' WHERE function = 'other'", "`third`")
+        .await;
+    check("DELETE FROM snapshots WHERE digest IN (SELECT pin FROM snapshots)", "which is missing")
+        .await;
+}
+
+#[tokio::test]
+async fn an_altered_task_is_found() {
+    let task = "INSERT INTO tasks (name, topic, body, due, free_from)
+                VALUES ('one', 'work', 'nonsense', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z')";
+    check(task, "row of the database").await;
+    check(&task.replace("'nonsense', '2026", "'{}', 'never"), "row of the database").await;
 }
 
 /// Flips one byte after another. If anything can still be read differently, verify has to say so.
