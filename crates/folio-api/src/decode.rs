@@ -5,6 +5,7 @@
 
 mod body;
 mod headers;
+mod invocation;
 mod path;
 mod query;
 
@@ -22,6 +23,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use self::body::{Given, Maybe, Payload};
 use self::headers::IfMatch;
+pub(crate) use self::invocation::Invocation;
 pub(crate) use self::path::*;
 pub(crate) use self::query::*;
 use crate::failure::Failure;

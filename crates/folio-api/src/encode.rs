@@ -1,6 +1,9 @@
 //! Writes answers: JSON with the revision as `ETag`, or the bytes of a file.
 
+mod answered;
 mod file;
+mod lines;
+mod metrics;
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -10,7 +13,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::answered::Answered;
 pub(crate) use self::file::File;
+pub(crate) use self::lines::Lines;
+pub(crate) use self::metrics::Metrics;
 use crate::openapi::Schemas;
 use crate::operation::{Encode, Output};
 
@@ -112,7 +118,13 @@ macro_rules! revised {
         }
     )*};
 }
-revised!(folio_core::view::UnitView, folio_core::view::AliasView, folio_core::view::TagView);
+revised!(
+    folio_core::environment::EnvironmentView,
+    folio_core::route::RouteView,
+    folio_core::view::AliasView,
+    folio_core::view::TagView,
+    folio_core::view::UnitView,
+);
 
 /// Views without a revision.
 macro_rules! plain {
@@ -121,6 +133,7 @@ macro_rules! plain {
 plain!(
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
+    folio_core::status::StatusView,
     folio_core::sweep::SweepReport,
     folio_core::undo::Undone,
     folio_core::upload::Uploaded,

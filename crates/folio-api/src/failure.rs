@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The status of each class.
-const BY_CLASS: [(Class, StatusCode); 7] = [
+const BY_CLASS: [(Class, StatusCode); 10] = [
     (Class::Invalid, StatusCode::BAD_REQUEST),
     (Class::Unauthenticated, StatusCode::UNAUTHORIZED),
     (Class::NotFound, StatusCode::NOT_FOUND),
@@ -18,12 +18,18 @@ const BY_CLASS: [(Class, StatusCode); 7] = [
     (Class::TooLarge, StatusCode::PAYLOAD_TOO_LARGE),
     (Class::Full, StatusCode::INSUFFICIENT_STORAGE),
     (Class::Broken, StatusCode::INTERNAL_SERVER_ERROR),
+    (Class::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
+    (Class::Failed, StatusCode::BAD_GATEWAY),
+    (Class::Late, StatusCode::GATEWAY_TIMEOUT),
 ];
 
 /// Codes for which HTTP has a more exact status than for their class.
-const BY_CODE: [(Code, StatusCode); 2] = [
+const BY_CODE: [(Code, StatusCode); 5] = [
     (crate::refusal::METHOD_NOT_ALLOWED, StatusCode::METHOD_NOT_ALLOWED),
     (Code("stale"), StatusCode::PRECONDITION_FAILED),
+    (Code("function_failed"), StatusCode::INTERNAL_SERVER_ERROR),
+    (Code("function_busy"), StatusCode::TOO_MANY_REQUESTS),
+    (Code("call_loop"), StatusCode::LOOP_DETECTED),
 ];
 
 /// Anything that explains itself, ready to be sent.
@@ -162,6 +168,9 @@ mod tests {
             Class::TooLarge,
             Class::Full,
             Class::Broken,
+            Class::Unavailable,
+            Class::Failed,
+            Class::Late,
         ];
         for class in classes {
             assert!(BY_CLASS.iter().any(|row| row.0 == class), "{class:?}");

@@ -82,8 +82,13 @@ async fn explain(request: Request, next: Next) -> Response {
     response
 }
 
+/// The request's id as a number, for whoever passes it on.
+pub(crate) fn request_number(request: &Request) -> u128 {
+    request.extensions().get::<RequestId>().map(|id| id.0.as_u128()).unwrap_or_default()
+}
+
 fn request_id(request: &Request) -> String {
-    request.extensions().get::<RequestId>().map(|id| id.0.to_string()).unwrap_or_default()
+    request.extensions().get::<RequestId>().map(|id| id.0.simple().to_string()).unwrap_or_default()
 }
 
 fn span(request: &Request) -> Span {

@@ -2,7 +2,9 @@
 
 use axum::http::Method;
 
-use crate::handle::{aliases, history, service, storage, tags, units, versions};
+use crate::handle::{
+    aliases, environments, history, routes, running, service, storage, tags, units, versions,
+};
 use crate::operation::{Operation, Place};
 
 /// Every operation, in the order of the document.
@@ -10,12 +12,15 @@ pub(crate) fn operations() -> Vec<Operation> {
     [
         of_service(),
         of_storage(),
+        of_environments(),
+        of_routes(),
         of_units(),
         of_versions(),
         of_aliases(),
         of_tags(),
         of_apps(),
         of_history(),
+        of_running(),
     ]
     .into_iter()
     .flatten()
@@ -86,6 +91,48 @@ fn of_units() -> Vec<Operation> {
         Operation::new(get(UNIT), "showUnit", "Show one", units::show),
         Operation::new(patch(UNIT), "updateUnit", "Change its draft", units::update),
         Operation::new(delete(UNIT), "deleteUnit", "Delete it with its versions", units::delete),
+    ]
+}
+
+fn of_environments() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/environments";
+    const ONE: &str = "/folio/v1/apps/{app}/environments/{name}";
+    const LIST: &str = "List environments, with those that are built in";
+    vec![
+        Operation::new(get(ALL), "listEnvironments", LIST, environments::list),
+        Operation::new(post(ALL), "createEnvironment", "Make an environment", environments::create),
+        Operation::new(get(ONE), "showEnvironment", "Show an environment", environments::show),
+        Operation::new(patch(ONE), "updateEnvironment", "Change one", environments::update),
+        Operation::new(delete(ONE), "deleteEnvironment", "Delete one", environments::delete),
+    ]
+}
+
+fn of_routes() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/routes";
+    const ONE: &str = "/folio/v1/apps/{app}/routes/{name}";
+    vec![
+        Operation::new(get(ALL), "listRoutes", "List routes", routes::list),
+        Operation::new(post(ALL), "createRoute", "Make a route", routes::create),
+        Operation::new(get(ONE), "showRoute", "Show a route", routes::show),
+        Operation::new(patch(ONE), "updateRoute", "Change a route", routes::update),
+        Operation::new(delete(ONE), "deleteRoute", "Delete a route", routes::delete),
+    ]
+}
+
+fn of_running() -> Vec<Operation> {
+    const INVOKE: &str = "/folio/v1/apps/{app}/invoke";
+    const LOGS: &str = "/folio/v1/apps/{app}/functions/{name}/logs";
+    const BUILD: &str = "/folio/v1/apps/{app}/{kind}/{name}/versions/{at}/build";
+    const STATUS: &str = "/folio/v1/status";
+    const MEASURES: &str = "/folio/v1/measures";
+    const MEASURED: &str = "Say what every version did";
+    vec![
+        Operation::new(post(INVOKE), "invoke", "Call a function", running::invoke),
+        Operation::new(get(LOGS), "functionLogs", "Give what it printed", running::logs),
+        Operation::new(get(BUILD), "showBuild", "Show how its build went", running::build),
+        Operation::new(get(STATUS), "status", "Say what runs, and how guarded", running::status),
+        Operation::new(get(MEASURES), "measures", MEASURED, running::measures),
+        Operation::new(get("/metrics"), "metrics", "The same as OpenMetrics", running::metrics),
     ]
 }
 

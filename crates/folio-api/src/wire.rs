@@ -1,8 +1,11 @@
 //! Bodies that exist only here: what requests carry, and lists around the core's views.
 
 use folio_core::Limits;
+use folio_core::build::LogPart;
+use folio_core::environment::EnvironmentFields;
 use folio_core::request::{AliasTarget, Fields, IfSame, Publish, Start};
-use folio_model::{Digest, Name, Reference, VersionId};
+use folio_core::route::RouteFields;
+use folio_model::{Build, Digest, Name, Reference, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +75,44 @@ impl NewVersion {
 pub(crate) struct NewDescription {
     /// The words.
     pub(crate) description: String,
+}
+
+/// Makes an environment.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewEnvironment {
+    /// Its name.
+    pub(crate) name: Name,
+    /// What it is.
+    #[serde(default)]
+    pub(crate) fields: EnvironmentFields,
+}
+
+/// Changes an environment.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewEnvironmentFields {
+    /// What to lay over it.
+    pub(crate) fields: EnvironmentFields,
+}
+
+/// Makes a route.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewRoute {
+    /// Its name; one is made up if left out.
+    #[serde(default)]
+    pub(crate) name: Option<Name>,
+    /// What it is.
+    pub(crate) fields: RouteFields,
+}
+
+/// Changes a route.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewRouteFields {
+    /// What to lay over it.
+    pub(crate) fields: RouteFields,
 }
 
 /// Makes an alias.
@@ -148,6 +189,26 @@ pub(crate) struct Undo {
 pub(crate) struct Wanted {
     /// The digests of the nodes.
     pub(crate) digests: Vec<Digest>,
+}
+
+/// How far a build is, and what it printed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BuildPart {
+    /// How far it is.
+    build: Build,
+    /// What it printed since the place that was asked for.
+    text: String,
+    /// The place to ask for next.
+    next: u64,
+}
+
+impl BuildPart {
+    /// A part of a log from a place on.
+    pub(crate) fn new(part: LogPart, after: u64) -> Self {
+        let next = after + part.text.len() as u64;
+        Self { build: part.build, text: String::from_utf8_lossy(&part.text).into_owned(), next }
+    }
 }
 
 /// What has to be uploaded.
@@ -234,6 +295,7 @@ impl From<folio_core::ports::Damage> for Damage {
 }
 
 impl Wire for About {}
+impl Wire for BuildPart {}
 impl Wire for Checked {}
 impl Wire for Health {}
 impl Wire for Missing {}

@@ -123,6 +123,11 @@ impl Build {
     pub fn is_ready(self) -> bool {
         matches!(self, Self::None | Self::Succeeded)
     }
+
+    /// Whether nothing more will come of it by itself.
+    pub fn is_settled(self) -> bool {
+        !matches!(self, Self::Pending | Self::Running)
+    }
 }
 
 /// How a build ended. Kept under the key of what was built, for everything that has the same.

@@ -4,7 +4,9 @@
 use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
-use crate::command::{alias, app, function, history, maintenance, package, storage, tag};
+use crate::command::{
+    alias, app, environment, function, history, invoke, maintenance, package, route, storage, tag,
+};
 use crate::output::Format;
 use crate::{demo, serve};
 
@@ -47,6 +49,18 @@ pub(crate) enum Command {
     /// Work with packages and their versions
     #[command(visible_alias = "pkg", subcommand)]
     Package(package::Command),
+    /// Work with environments, which run and build code
+    #[command(visible_alias = "env", subcommand)]
+    Environment(environment::Command),
+    /// Work with routes, which lead requests to functions
+    #[command(visible_alias = "httptrigger", subcommand)]
+    Route(route::Command),
+    /// Call a function
+    Invoke(invoke::Invoke),
+    /// Show what runs, and what this host protects
+    Status,
+    /// Show what every version did since the server started
+    Top,
     /// Look at the whole app, now or at any earlier moment
     #[command(subcommand)]
     App(app::Command),

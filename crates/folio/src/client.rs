@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -155,6 +156,21 @@ impl Client {
     pub(crate) async fn send_nodes<T: DeserializeOwned>(&self, frames: Bytes) -> Result<T> {
         let request = self.request(Method::POST, &["blobs"], &[]).body(frames);
         self.answer(request.header("Content-Type", folio_api::NODES_MEDIA_TYPE)).await
+    }
+
+    /// Calls a function. What the function answers is the answer, whatever its status; only what folio itself
+    /// says in its place is a problem.
+    pub(crate) async fn call(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Response> {
+        let request = self.request(Method::POST, path, query).headers(headers).body(body);
+        let answer = request.send().await.map_err(|error| self.broken(&error))?;
+        let is_functions = answer.headers().contains_key("Folio-Version");
+        if is_functions { Ok(answer) } else { Err(refusal(answer).await) }
     }
 
     fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {

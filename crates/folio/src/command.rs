@@ -3,11 +3,16 @@
 
 pub(crate) mod alias;
 pub(crate) mod app;
+pub(crate) mod environment;
 pub(crate) mod function;
 pub(crate) mod history;
+pub(crate) mod invoke;
 pub(crate) mod maintenance;
 pub(crate) mod package;
 pub(crate) mod publish;
+pub(crate) mod route;
+pub(crate) mod running;
+pub(crate) mod settings;
 pub(crate) mod storage;
 pub(crate) mod tag;
 pub(crate) mod unit;
@@ -74,6 +79,11 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
     match command {
         Command::Function(command) => function::run(session, command).await,
         Command::Package(command) => package::run(session, command).await,
+        Command::Environment(command) => environment::run(session, command).await,
+        Command::Route(command) => route::run(session, command).await,
+        Command::Invoke(command) => invoke::run(session, command).await,
+        Command::Status => running::status(session).await,
+        Command::Top => running::top(session).await,
         Command::App(command) => app::run(session, command).await,
         Command::Log(command) => history::log(session, command).await,
         Command::Undo(command) => history::undo(session, command).await,

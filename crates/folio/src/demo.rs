@@ -1,6 +1,7 @@
 //! `folio demo`: a server of its own in a directory that goes away, and a few deploys told with the real
 //! commands. What it prints is what a user would see.
 
+mod load;
 mod story;
 
 use std::path::Path;
@@ -10,12 +11,13 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Parser};
 use folio_core::Settings;
 use folio_core::ports::SystemClock;
+use folio_run::jail::Mode;
 use tokio::sync::oneshot;
 
 use self::story::{Scene, Step};
 use crate::cli::Cli;
 use crate::config::Config;
-use crate::serve::Server;
+use crate::serve::{Opening, Server};
 use crate::{command, output};
 
 /// How to show what folio does.
@@ -33,17 +35,25 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
     story::write_files(directory.path())?;
     // The story's commands name files as a user in that directory would.
     std::env::set_current_dir(directory.path())?;
-    let listen = ([127, 0, 0, 1], 0).into();
-    let clock = Arc::new(SystemClock);
-    let server = Server::open(&data, listen, Settings::default(), clock).await?;
+    let anywhere = ([127, 0, 0, 1], 0).into();
+    let opening = Opening {
+        listen: anywhere,
+        gateway: anywhere,
+        settings: Settings::default(),
+        clock: Arc::new(SystemClock),
+        jail: Mode::Enforced,
+        doors: folio_gateway::Settings::default(),
+    };
+    let server = Server::open(&data, opening).await?;
     let config = Config { url: Some(server.url()?), data: Some(data), ..Config::default() };
+    let gateway = server.gateway_url()?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = server.run(async {
         // Told or dropped, the story is over.
         stopped.await.unwrap_or_default();
     });
     let telling = async {
-        let told = tell(&config, &demo, directory.path()).await;
+        let told = tell(&config, &gateway, &demo, directory.path()).await;
         drop(stop);
         told
     };
@@ -51,11 +61,11 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
     told.and(served)
 }
 
-async fn tell(config: &Config, demo: &Demo, directory: &Path) -> Result<()> {
+async fn tell(config: &Config, gateway: &str, demo: &Demo, directory: &Path) -> Result<()> {
     for Scene { title, steps } in story::SCENES {
         output::print(&format!("\n# {title}"))?;
         for step in *steps {
-            perform(config, step).await?;
+            perform(config, gateway, step).await?;
         }
     }
     if !demo.keep {
@@ -65,24 +75,36 @@ async fn tell(config: &Config, demo: &Demo, directory: &Path) -> Result<()> {
     output::print("\n# The server goes on until Ctrl-C. In another terminal:")?;
     let data = directory.join("data");
     output::print(&format!("export FOLIO_URL={url} FOLIO_DATA={}", data.display()))?;
-    output::print(&format!("folio fn list\ncurl {url}/folio/v1"))?;
+    output::print(&format!("folio fn list\ncurl {gateway}/hello"))?;
     Ok(tokio::signal::ctrl_c().await?)
 }
 
 /// Runs one command as if it had been typed.
-async fn perform(config: &Config, step: &Step) -> Result<()> {
-    let words = step.words();
+async fn perform(config: &Config, gateway: &str, step: &Step) -> Result<()> {
+    let words = match step {
+        Step::Works(words) | Step::Refused(words) => words,
+        Step::Fetches(path) => return fetch(&format!("{gateway}{path}")).await,
+        Step::Storms(path) => return load::run(config, &format!("{gateway}{path}")).await,
+    };
     output::print(&format!("$ folio {}", words.iter().map(quoted).collect::<Vec<_>>().join(" ")))?;
     let cli = Cli::try_parse_from(std::iter::once("folio").chain(words.iter().copied()))?;
     let ran = Box::pin(command::run(cli, config.clone())).await;
     match (step, ran) {
-        (Step::Works(_), ran) => ran,
+        (Step::Refused(line), Ok(())) => bail!("`{line:?}` should have been refused"),
         (Step::Refused(_), Err(error)) => {
             output::failure(&error);
             Ok(())
         }
-        (Step::Refused(line), Ok(())) => bail!("`{line:?}` should have been refused"),
+        (_, ran) => ran,
     }
+}
+
+/// Calls a function as a client would.
+async fn fetch(url: &str) -> Result<()> {
+    output::print(&format!("$ curl {url}"))?;
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let answer = client.get(url).send().await?.error_for_status()?;
+    output::print(&answer.text().await?)
 }
 
 fn quoted(word: &&str) -> String {

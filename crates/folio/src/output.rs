@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
-pub(crate) use self::table::{Details, Table, list, moment};
+pub(crate) use self::table::{Details, Table, list, moment, one_line};
 use crate::problem::Problem;
 
 /// How to print what a command found.

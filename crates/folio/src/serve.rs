@@ -1,29 +1,31 @@
-//! `folio serve`: opens the data directory, lets the admin in, and serves the control API until told to stop.
+//! `folio serve`: what an operator can say about a server. Start at [`run`]; the server itself is in `server`.
 
 mod admin;
 #[cfg(debug_assertions)]
 mod clock;
 mod limits;
+mod server;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use folio_core::Settings;
 use folio_core::ports::{Clock, SystemClock};
-use folio_core::{Folio, Settings};
-use folio_store::DataDirectory;
+use folio_gateway::Tls;
+use folio_run::jail::Mode;
 use jiff::SignedDuration;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use self::limits::LimitFlag;
+pub(crate) use self::server::{Opening, Server};
 use crate::config::Config;
 use crate::output;
-use crate::problem::{Problem, explained};
+use crate::problem::Problem;
 
 /// How to serve.
 #[derive(Debug, Args)]
@@ -34,6 +36,21 @@ pub(crate) struct Serve {
     /// Listen on this address; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
     listen: SocketAddr,
+    /// Take requests to functions on this address; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
+    gateway: SocketAddr,
+    /// Serve each app under its own name below this domain, such as `shop.example.com` for app `shop`
+    #[arg(long, value_name = "NAME")]
+    domain: Option<String>,
+    /// Serve functions over TLS with this certificate chain, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Run functions without a jail; only for code that is trusted like the server itself
+    #[arg(long)]
+    no_jail: bool,
     /// Listen beyond this machine, although tokens and code travel unencrypted
     #[arg(long)]
     insecure_listen: bool,
@@ -52,14 +69,6 @@ pub(crate) struct Serve {
     scripted_clock: Option<u64>,
 }
 
-/// A server that is ready to be run.
-pub(crate) struct Server {
-    listener: TcpListener,
-    directory: DataDirectory,
-    folio: Folio,
-    made_token: Option<PathBuf>,
-}
-
 /// Serves until the process is told to stop.
 pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
     start_log(&serve.log)?;
@@ -70,13 +79,22 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         limits: limits::apply(&serve.limit)?,
         grace: Duration::try_from(serve.grace).context("--grace must not be negative")?,
     };
-    let server = Server::open(&data, serve.listen, settings, clock(&serve)).await?;
+    let opening = Opening {
+        listen: serve.listen,
+        gateway: serve.gateway,
+        settings,
+        clock: clock(&serve),
+        jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
+        doors: folio_gateway::Settings {
+            domain: serve.domain.clone(),
+            tls: certificate(&serve)?,
+            ..folio_gateway::Settings::default()
+        },
+    };
+    let server = Server::open(&data, opening).await?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    if let Some(path) = &server.made_token {
-        output::talk(&format!("made the admin token in {}", path.display()));
-    }
-    output::talk(&format!("listening on {}", server.url()?));
+    server.announce()?;
     server
         .run(async move {
             tokio::select! {
@@ -87,43 +105,22 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         .await
 }
 
-impl Server {
-    /// Opens the data directory and takes the address.
-    pub(crate) async fn open(
-        data: &Path,
-        listen: SocketAddr,
-        settings: Settings,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self> {
-        let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
-        let directory = opened.map_err(explained)?;
-        let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
-        let folio = Folio::new(ledger, blobs, clock, settings);
-        let made_token = admin::admit(&folio, data).await?;
-        let listener = TcpListener::bind(listen).await.with_context(|| {
-            let problem = Problem::new(format!("cannot listen on {listen}"));
-            problem.hint("choose another address with --listen; port 0 takes a free one")
-        })?;
-        Ok(Self { listener, directory, folio, made_token })
-    }
-
-    /// Where the server can be reached.
-    pub(crate) fn url(&self) -> Result<String> {
-        Ok(format!("http://{}", self.listener.local_addr()?))
-    }
-
-    /// Serves until `shutdown` resolves, lets requests finish, and closes the directory.
-    pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<()> {
-        folio_api::serve(self.listener, self.folio, shutdown).await;
-        self.directory.close().await.map_err(explained)
-    }
-}
-
 fn start_log(level: &str) -> Result<()> {
     let filter = EnvFilter::try_new(level)
         .map_err(|error| Problem::usage(format!("`{level}` is not a log level: {error}")))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.try_init().map_err(anyhow::Error::from_boxed)
+}
+
+/// The gateway's certificate, if it has one.
+fn certificate(serve: &Serve) -> Result<Option<Tls>> {
+    let (Some(certificate), Some(key)) = (&serve.tls_certificate, &serve.tls_key) else {
+        return Ok(None);
+    };
+    let read = |path: &PathBuf| {
+        std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))
+    };
+    Ok(Some(Tls::from_pem(&read(certificate)?, &read(key)?)?))
 }
 
 /// Without TLS, a token that leaves the machine can be read by anybody on the way.

@@ -68,6 +68,22 @@ pub(crate) struct FunctionPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct EnvironmentPath {
+    /// The app.
+    app: AppName,
+    /// The environment.
+    name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct RoutePath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The route.
+    pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct AliasPath {
     /// The app.
     app: AppName,
@@ -120,7 +136,15 @@ names_unit! {
     VersionPath => |path| path.kind.0,
     VersionsPath => |path| path.kind.0,
     FunctionPath => |_| Kind::Function,
+    EnvironmentPath => |_| Kind::Environment,
     AliasPath => |_| Kind::Function,
+}
+
+impl EnvironmentPath {
+    /// An environment of an app.
+    pub(crate) fn new(app: AppName, name: Name) -> Self {
+        Self { app, name }
+    }
 }
 
 impl KindPath {
@@ -147,7 +171,7 @@ enum PluralText {
 impl TryFrom<String> for Plural {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
-        let found = Kind::ALL.into_iter().find(|kind| kind.plural() == text);
+        let found = [Kind::Function, Kind::Package].into_iter().find(|kind| kind.plural() == text);
         found.map(Self).ok_or_else(|| format!("`{text}` is neither `functions` nor `packages`"))
     }
 }

@@ -86,6 +86,32 @@ pub(crate) struct PartQuery {
     pub(crate) part: Option<Part>,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LogQuery {
+    /// Only lines after this place.
+    #[serde(default)]
+    pub(crate) after: u64,
+    /// Only lines of this version: its id, or `draft`.
+    pub(crate) version: Option<String>,
+    /// Only lines of this request.
+    pub(crate) request: Option<String>,
+    /// Whether to wait for more, for as long as the client listens.
+    #[serde(default)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BuildQuery {
+    /// Only what was printed after this many bytes.
+    #[serde(default)]
+    pub(crate) after: u64,
+    /// Whether to wait a while for something new.
+    #[serde(default)]
+    pub(crate) wait: bool,
+}
+
 fn function() -> Kind {
     Kind::Function
 }

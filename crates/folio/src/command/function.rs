@@ -6,7 +6,7 @@ use folio_core::request::Start;
 use folio_model::{Kind, VersionId};
 
 use super::publish::{FunctionFields, FunctionVersion, NewVersion, Publishing};
-use super::{Session, alias, tag, unit, version};
+use super::{Session, alias, running, tag, unit, version};
 use crate::cli::Pointers;
 use crate::name::Named;
 
@@ -23,6 +23,9 @@ pub(crate) enum Command {
     List,
     /// Delete a function with its draft, versions and aliases
     Delete(unit::Delete),
+    /// Show what a function printed
+    #[command(visible_alias = "log")]
+    Logs(running::Logs),
     /// Work with the versions of a function
     #[command(subcommand)]
     Version(version::Command<FunctionVersion>),
@@ -76,6 +79,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         Command::Get(get) => unit::get(session, kind, get).await,
         Command::List => unit::list(session, kind).await,
         Command::Delete(delete) => unit::delete(session, kind, delete).await,
+        Command::Logs(logs) => running::logs(session, logs).await,
         Command::Version(command) => version::run(session, kind, command).await,
         Command::Pointers(Pointers::Alias(command)) => alias::run(session, command).await,
         Command::Pointers(Pointers::Tag(command)) => tag::run(session, command).await,

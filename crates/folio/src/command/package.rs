@@ -6,7 +6,7 @@ use folio_model::Kind;
 
 use super::publish::{FunctionFields, PackageFields, PackageVersion};
 use super::{Session, unit, version};
-use crate::name::Named;
+use crate::name::{Named, Versioned};
 
 /// What one can do with packages.
 #[derive(Debug, Subcommand)]
@@ -17,6 +17,8 @@ pub(crate) enum Command {
     Update(Update),
     /// Show one package
     Get(unit::Get),
+    /// Show one version of a package, with the log of its build
+    Info(Versioned),
     /// List packages
     List,
     /// Delete a package with its draft and versions, and the function versions that use them
@@ -62,6 +64,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             unit::update(session, kind, unit, (fields, expect)).await
         }
         Command::Get(get) => unit::get(session, kind, get).await,
+        Command::Info(versioned) => version::show(session, kind, versioned).await,
         Command::List => unit::list(session, kind).await,
         Command::Delete(delete) => unit::delete(session, kind, delete).await,
         Command::Version(command) => version::run(session, kind, command).await,

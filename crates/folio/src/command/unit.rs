@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use folio_core::request::Fields;
 use folio_core::view::{Done, DraftView, PackageUse, Removed, UnitView};
-use folio_model::{Kind, Snapshot};
+use folio_model::{Kind, RunSettings, Snapshot};
 use reqwest::Method;
 use serde_json::json;
 
@@ -113,11 +113,12 @@ pub(crate) fn package(used: Option<&PackageUse>) -> String {
 
 /// The lines about a spec.
 pub(crate) fn spec(details: Details, spec: &Snapshot) -> Details {
-    let details = details.line("Environment", spec.environment());
+    let details = details.line("Environment", environment(spec));
     match spec {
-        Snapshot::Function(spec) => {
-            details.line("Entrypoint", spec.entrypoint.as_deref().unwrap_or_default())
-        }
+        Snapshot::Function(spec) => run(
+            details.line("Entrypoint", spec.entrypoint.as_deref().unwrap_or_default()),
+            &spec.run,
+        ),
         Snapshot::Package(spec) => {
             let tree = |content: Option<folio_model::Content>| {
                 content.map(|content| content.tree.to_string()).unwrap_or_default()
@@ -127,7 +128,31 @@ pub(crate) fn spec(details: Details, spec: &Snapshot) -> Details {
                 .line("Deployment", tree(spec.deployment))
                 .line("Build command", spec.build_command.as_deref().unwrap_or_default())
         }
+        Snapshot::Environment(_) | Snapshot::Trigger(_) => details,
     }
+}
+
+/// The lines about how a function is run, as far as it says so.
+fn run(details: Details, run: &RunSettings) -> Details {
+    let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+    let ms = |ms: Option<u64>| ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
+    let memory = run.memory_bytes.map(|bytes| format!("{} MiB", bytes / (1024 * 1024)));
+    let variables = run.variables.iter().map(|(name, value)| format!("{name}={value}"));
+    details
+        .line("Variables", join(variables))
+        .line("Timeout", ms(run.timeout_ms))
+        .line("Memory", memory.unwrap_or_default())
+        .line("CPU", run.cpu_millis.map(|millis| format!("{millis}m")).unwrap_or_default())
+        .line("Concurrency", number(run.concurrency))
+        .line("Idle", ms(run.idle_ms))
+        .line("Scale min", number(run.scale_min))
+        .line("Scale max", number(run.scale_max))
+        .line("Requests per worker", number(run.requests_per_worker))
+}
+
+/// The environment a spec names.
+pub(crate) fn environment(spec: &Snapshot) -> String {
+    spec.environment().map(ToString::to_string).unwrap_or_default()
 }
 
 fn shown(view: &UnitView) -> Option<(&Snapshot, Option<&PackageUse>)> {
@@ -146,9 +171,8 @@ fn table(units: &[UnitView], format: Format) -> Table {
         let name = view.name.to_string();
         let latest = view.latest.as_ref().map(|latest| latest.id.to_string()).unwrap_or_default();
         let draft = if view.draft.is_some() { "yes" } else { "no" }.to_owned();
-        let (env, package) = shown(view).map_or_else(Default::default, |(spec, used)| {
-            (spec.environment().to_string(), package(used))
-        });
+        let (env, package) = shown(view)
+            .map_or_else(Default::default, |(spec, used)| (environment(spec), package(used)));
         if wide {
             let aliases = join(view.aliases.iter().map(|alias| &alias.name));
             let (revision, uid) = (view.revision.to_string(), view.uid.to_string());

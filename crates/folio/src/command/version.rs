@@ -1,5 +1,6 @@
 //! Versions of functions and packages: publish, list, show, describe, download, delete, compare.
 
+mod build;
 mod download;
 mod show;
 
@@ -10,7 +11,7 @@ use clap::{Args, Subcommand};
 use folio_core::diff::DiffView;
 use folio_core::request::{IfSame, Start};
 use folio_core::view::{Done, Published, Removed, VersionView};
-use folio_model::{Kind, Name, Qualifier, Reference, ReferenceError};
+use folio_model::{Build, Kind, Name, Qualifier, Reference, ReferenceError};
 use reqwest::Method;
 use serde_json::json;
 
@@ -19,6 +20,7 @@ use super::publish::NewVersion;
 use super::{Session, unit};
 use crate::client::Change;
 use crate::name::{self, Named, UnitAt, Versioned};
+use crate::output::Format;
 use crate::problem::Problem;
 
 /// What one can do with versions.
@@ -139,7 +141,12 @@ pub(crate) async fn publish(
     let path = versions(&unit, kind);
     let change = Change::new(Method::POST).body(&body)?.expect(publishing.expect);
     let done: Done<Published> = session.client.change(&path, change).await?;
-    session.output.item(&done, show::published)
+    session.output.item(&done, show::published)?;
+    let version = &done.result.version;
+    if publishing.wait && version.build != Build::None {
+        build::follow(&session.client, version).await?;
+    }
+    Ok(())
 }
 
 async fn list(session: &Session, kind: Kind, list: List) -> Result<()> {
@@ -149,11 +156,18 @@ async fn list(session: &Session, kind: Kind, list: List) -> Result<()> {
     session.output.items(&found, show::table)
 }
 
-async fn show(session: &Session, kind: Kind, versioned: Versioned) -> Result<()> {
+/// Shows a version with the log of its build.
+pub(crate) async fn show(session: &Session, kind: Kind, versioned: Versioned) -> Result<()> {
     let (unit, at) = versioned.or_latest(session, kind).await?;
     let path = version(&unit, kind, &at);
     let found: VersionView = session.client.get(&words(&path), &[]).await?;
-    session.output.item(&found, |found| show::details(found).to_string())
+    let log = match (session.output, found.build) {
+        (Format::Table | Format::Wide, build) if build != Build::None => {
+            build::ask(&session.client, &found, 0, false).await?.text
+        }
+        _ => String::new(),
+    };
+    session.output.item(&found, |found| format!("{}{}", show::details(found), show::log(&log)))
 }
 
 async fn describe(session: &Session, kind: Kind, describe: Describe) -> Result<()> {

@@ -17,18 +17,13 @@ pub(super) enum Step {
     Works(&'static [&'static str]),
     /// Is refused, which is the point.
     Refused(&'static [&'static str]),
+    /// Asks the gateway for a path.
+    Fetches(&'static str),
+    /// Asks for a path from many clients while the alias behind it moves.
+    Storms(&'static str),
 }
 
-use Step::{Refused, Works};
-
-impl Step {
-    /// The words behind `folio`.
-    pub(super) fn words(&self) -> &'static [&'static str] {
-        match self {
-            Works(words) | Refused(words) => words,
-        }
-    }
-}
+use Step::{Fetches, Refused, Storms, Works};
 
 /// Writes the files that the story publishes.
 pub(super) fn write_files(directory: &Path) -> Result<()> {
@@ -57,6 +52,7 @@ pub(super) const WHAT_NEXT: &str = "
 # That was it, and all of it is gone. To begin for real:
 folio serve                 # keeps everything in ~/.local/share/folio
 folio fn version create hello --env nodejs --code hello.js
+folio invoke hello
 folio --help
 ";
 
@@ -98,6 +94,37 @@ pub(super) const SCENES: &[Scene] = &[
             ]),
             Works(&["fn", "alias", "rollback", "hello", "--alias", "qa", "--reason", "too loud"]),
             Works(&["fn", "alias", "history", "hello", "--alias", "qa"]),
+        ],
+    },
+    Scene {
+        title: "Every version can be called, by every name it has.",
+        steps: &[
+            Works(&["invoke", "hello@1"]),
+            Works(&["invoke", "hello@v1.0.1"]),
+            Works(&["invoke", "hello@qa"]),
+            Works(&["invoke", "hello"]),
+        ],
+    },
+    Scene {
+        title: "A route leads requests to a reference. Moving the alias moves them, and none is lost.",
+        steps: &[
+            Works(&[
+                "route",
+                "create",
+                "--name",
+                "hello",
+                "--url",
+                "/hello",
+                "--function",
+                "hello",
+                "--alias",
+                "qa",
+            ]),
+            Fetches("/hello"),
+            Works(&["fn", "alias", "update", "hello", "--alias", "qa", "--version", "v1.0.0"]),
+            Fetches("/hello"),
+            Storms("/hello"),
+            Works(&["top"]),
         ],
     },
     Scene {

@@ -71,6 +71,6 @@ pub(crate) fn moment(at: Timestamp) -> String {
 }
 
 /// Text that may come from anybody, with what could move the cursor taken out.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

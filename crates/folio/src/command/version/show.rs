@@ -8,7 +8,7 @@ use folio_model::Build;
 use serde_json::Value;
 
 use crate::command::unit;
-use crate::output::{Details, Format, Table, list, moment};
+use crate::output::{Details, Format, Table, list, moment, one_line};
 
 /// What publishing did.
 pub(super) fn published(done: &Done<Published>) -> String {
@@ -31,6 +31,8 @@ pub(super) fn published(done: &Done<Published>) -> String {
 /// Versions, a line each.
 pub(super) fn table(versions: &[VersionView], format: Format) -> Table {
     let wide = format == Format::Wide;
+    // Most functions have nothing to build, and a column that says so tells nothing.
+    let builds = versions.iter().any(|view| view.build != Build::None);
     let mut table = if wide {
         Table::new([
             "NUMBER",
@@ -45,6 +47,8 @@ pub(super) fn table(versions: &[VersionView], format: Format) -> Table {
             "DIGEST",
             "DESCRIPTION",
         ])
+    } else if builds {
+        Table::new(["NUMBER", "ID", "CREATED", "BY", "BUILD", "ALIASES", "DESCRIPTION"])
     } else {
         Table::new(["NUMBER", "ID", "CREATED", "BY", "ALIASES", "DESCRIPTION"])
     };
@@ -55,7 +59,7 @@ pub(super) fn table(versions: &[VersionView], format: Format) -> Table {
         let aliases = aliases(view);
         let description = view.description.clone();
         if wide {
-            let (tags, env) = (list(&view.tags), view.spec.environment().to_string());
+            let (tags, env) = (list(&view.tags), unit::environment(&view.spec));
             let package = unit::package(view.package.as_ref());
             let digest = view.digest.to_string();
             let build = build(view.build).to_owned();
@@ -72,6 +76,9 @@ pub(super) fn table(versions: &[VersionView], format: Format) -> Table {
                 digest,
                 description,
             ]);
+        } else if builds {
+            let build = build(view.build).to_owned();
+            table.row([number, id, created, by, build, aliases, description]);
         } else {
             table.row([number, id, created, by, aliases, description]);
         }
@@ -91,6 +98,12 @@ pub(super) fn details(view: &VersionView) -> Details {
         .line("Tags", list(&view.tags))
         .line("Package", unit::package(view.package.as_ref()));
     unit::spec(details, &view.spec).line("Build", build(view.build)).line("Digest", view.digest)
+}
+
+/// What a build printed, below the details.
+pub(super) fn log(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("  {}\n", one_line(line)));
+    if text.is_empty() { String::new() } else { format!("Log:\n{}", lines.collect::<String>()) }
 }
 
 /// How two versions differ.
@@ -118,6 +131,9 @@ fn build(build: Build) -> &'static str {
     match build {
         Build::None => "none",
         Build::Pending => "pending",
+        Build::Running => "running",
+        Build::Succeeded => "succeeded",
+        Build::Failed => "failed",
     }
 }
 

@@ -1,0 +1,105 @@
+//! How a function is run, as flags say it. Fission's spellings are understood where they mean the same.
+
+use std::time::Duration;
+
+use clap::Args;
+use folio_model::RunSettings;
+
+/// How a function is run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Running")]
+pub(crate) struct RunFlags {
+    /// Set an environment variable; repeat it for more
+    #[arg(short = 'e', long = "env-var", value_name = "KEY=VALUE", value_parser = variable)]
+    variables: Vec<(String, String)>,
+    /// Give each request at most this long, such as `30s`
+    #[arg(long, value_name = "TIME", visible_aliases = ["fntimeout", "ft"], value_parser = time)]
+    timeout: Option<Duration>,
+    /// Give each worker at most this much memory, such as `256MiB`
+    #[arg(long, value_name = "BYTES", visible_alias = "maxmemory", value_parser = bytes)]
+    memory: Option<u64>,
+    /// Give each worker at most this many thousandths of a processor
+    #[arg(long, value_name = "MILLIS", visible_alias = "maxcpu")]
+    cpu: Option<u32>,
+    /// Give each worker at most this many requests at the same time
+    #[arg(long, value_name = "NUMBER", visible_aliases = ["requestsperpod", "rpp"])]
+    concurrency: Option<u32>,
+    /// Keep a worker without requests for this long, such as `2m`
+    #[arg(long, value_name = "TIME", visible_alias = "idletimeout", value_parser = time)]
+    idle: Option<Duration>,
+    /// Keep at least this many workers
+    #[arg(long, value_name = "NUMBER")]
+    minscale: Option<u32>,
+    /// Start at most this many workers
+    #[arg(long, value_name = "NUMBER")]
+    maxscale: Option<u32>,
+    /// Replace a worker after so many requests; 1 gives each request a fresh one
+    #[arg(long, value_name = "NUMBER")]
+    requests_per_worker: Option<u32>,
+}
+
+impl RunFlags {
+    /// What was said; the rest is left as it is.
+    pub(crate) fn settings(self) -> RunSettings {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        RunSettings {
+            variables: self.variables.into_iter().collect(),
+            timeout_ms: self.timeout.map(ms),
+            memory_bytes: self.memory,
+            cpu_millis: self.cpu,
+            concurrency: self.concurrency,
+            idle_ms: self.idle.map(ms),
+            scale_min: self.minscale,
+            scale_max: self.maxscale,
+            requests_per_worker: self.requests_per_worker,
+        }
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// A time; a bare number is seconds, as Fission has it.
+fn time(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let time: jiff::SignedDuration =
+        text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Duration::try_from(time).map_err(|_| "a time cannot be negative".to_owned())
+}
+
+/// A number of bytes; a bare number is mebibytes, as Fission has it.
+fn bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 6] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+    ];
+    let found = UNITS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
+    let (number, factor) = found.unwrap_or((text, 1 << 20));
+    let number: u64 = number.trim().parse().map_err(|_| format!("`{text}` is not a size"))?;
+    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_read_as_people_write_them() {
+        assert_eq!(time("30"), Ok(Duration::from_secs(30)));
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        assert!(time("-1s").is_err());
+        assert_eq!(bytes("128"), Ok(128 << 20));
+        assert_eq!(bytes("64KiB"), Ok(64 << 10));
+        assert_eq!(bytes("1Gi"), Ok(1 << 30));
+        assert!(bytes("lots").is_err());
+    }
+}

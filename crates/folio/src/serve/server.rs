@@ -1,0 +1,133 @@
+//! One server: its data directory, what runs functions, the control API and the gateway, opened and closed
+//! together.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use folio_core::logs::Logs;
+use folio_core::ports::Clock;
+use folio_core::ports::runtime::{Runtime as _, RuntimePorts};
+use folio_core::{Folio, Settings};
+use folio_run::LocalRuntime;
+use folio_run::jail::Mode;
+use folio_store::DataDirectory;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::admin;
+use crate::output;
+use crate::problem::{Problem, explained};
+
+/// How much of what each function printed is kept in memory.
+const LOG_BYTES_MAX: usize = 1024 * 1024;
+
+/// How long workers may take to finish once nobody calls any more.
+const WORKERS_GRACE: Duration = Duration::from_secs(10);
+
+/// How to open a server.
+pub(crate) struct Opening {
+    pub(crate) listen: SocketAddr,
+    pub(crate) gateway: SocketAddr,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) jail: Mode,
+    pub(crate) doors: folio_gateway::Settings,
+}
+
+/// A server that is ready to be run.
+pub(crate) struct Server {
+    control: TcpListener,
+    gateway: TcpListener,
+    doors: folio_gateway::Settings,
+    directory: DataDirectory,
+    runtime: Arc<LocalRuntime>,
+    folio: Folio,
+    made_token: Option<PathBuf>,
+}
+
+impl Server {
+    /// Opens the data directory and takes the addresses.
+    pub(crate) async fn open(data: &Path, opening: Opening) -> Result<Self> {
+        let Opening { listen, gateway, settings, clock, jail, doors } = opening;
+        let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
+        let directory = opened.map_err(explained)?;
+        let control = bind(listen, "--listen").await?;
+        let gateway = bind(gateway, "--gateway").await?;
+        let logs = Arc::new(Logs::new(LOG_BYTES_MAX));
+        let blobs = directory.blobs.clone();
+        let ports =
+            RuntimePorts { blobs, logs: Arc::clone(&logs), invoke: Arc::new(OnceLock::new()) };
+        let helper = std::env::current_exe().context("cannot find this program itself")?;
+        let running =
+            folio_run::Settings { jail, ..folio_run::Settings::new(data.join("run"), helper) };
+        let runtime = LocalRuntime::open(running, ports.clone())
+            .context("cannot prepare to run functions")?;
+        let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
+        let folio = Folio::new(ledger, blobs, clock, settings);
+        let folio = folio.with_runtime(runtime.clone(), directory.queue.clone(), logs);
+        if ports.invoke.set(folio.calls_between_functions()).is_err() {
+            unreachable!("these ports were made here and handed to nobody who sets them");
+        }
+        let made_token = admin::admit(&folio, data).await?;
+        Ok(Self { control, gateway, doors, directory, runtime, folio, made_token })
+    }
+
+    /// Where the control API can be reached.
+    pub(crate) fn url(&self) -> Result<String> {
+        Ok(format!("http://{}", self.control.local_addr()?))
+    }
+
+    /// Where functions can be reached.
+    pub(crate) fn gateway_url(&self) -> Result<String> {
+        let scheme = if self.doors.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}", self.gateway.local_addr()?))
+    }
+
+    /// Says where it can be reached, and what it cannot protect against.
+    pub(crate) fn announce(&self) -> Result<()> {
+        if let Some(path) = &self.made_token {
+            output::talk(&format!("made the admin token in {}", path.display()));
+        }
+        for missing in self.runtime.status().enforcement.iter().filter(|one| !one.enforced) {
+            output::talk(&format!("not enforced here: {}: {}", missing.name, missing.detail));
+        }
+        output::talk(&format!("gateway on {}", self.gateway_url()?));
+        output::talk(&format!("listening on {}", self.url()?));
+        Ok(())
+    }
+
+    /// Serves until `shutdown` resolves, lets requests finish, and closes the directory.
+    pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<()> {
+        let (stop, stopped) = watch::channel(());
+        let told = || {
+            let mut stopped = stopped.clone();
+            async move { while stopped.changed().await.is_ok() {} }
+        };
+        let serving = async {
+            let control = folio_api::serve(self.control, self.folio.clone(), told());
+            let (folio, doors) = (self.folio.clone(), self.doors);
+            let gateway = folio_gateway::serve(self.gateway, folio, doors, told());
+            let builds = self.folio.run_builds(told());
+            let ((), (), built) = tokio::join!(control, gateway, builds);
+            built
+        };
+        let stopping = async {
+            shutdown.await;
+            drop(stop);
+        };
+        let (served, ()) = tokio::join!(serving, stopping);
+        self.runtime.stop(WORKERS_GRACE).await;
+        served.map_err(explained)?;
+        self.directory.close().await.map_err(explained)
+    }
+}
+
+async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        let problem = Problem::new(format!("cannot listen on {address}"));
+        problem.hint(format!("choose another address with {flag}; port 0 takes a free one"))
+    })
+}
