@@ -3,6 +3,7 @@
 //! A rule pushes edits and never fills in a [`Change`] itself, so no rule can forget the app version, a
 //! snapshot, or a blob that must be kept.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
@@ -23,6 +24,8 @@ pub(crate) struct Builder<'a> {
     units: BTreeMap<UnitUid, Touched>,
     /// Ids this change gives away.
     ids: BTreeSet<VersionId>,
+    /// Where in the change the snapshots are that it brings.
+    brought: BTreeMap<Digest, usize>,
 }
 
 /// What the edits so far make of one unit.
@@ -65,6 +68,7 @@ impl<'a> Builder<'a> {
             chance: StdRng::from_seed(clock.chance()),
             units: BTreeMap::new(),
             ids: BTreeSet::new(),
+            brought: BTreeMap::new(),
         }
     }
 
@@ -302,14 +306,16 @@ impl<'a> Builder<'a> {
 
     /// Brings a snapshot along, with the built-in environment it may be the first to freeze.
     fn keep(&mut self, snapshot: &Snapshot) {
-        if let Some(environment) = crate::environment::built_in_of(snapshot) {
-            self.bring(&environment);
+        if let Some((environment, digest)) = crate::environment::built_in_of(snapshot) {
+            self.bring(environment, digest);
         }
-        self.bring(snapshot);
+        self.bring(snapshot, snapshot.digest());
     }
 
-    fn bring(&mut self, snapshot: &Snapshot) {
-        if !self.change.snapshots.contains(snapshot) {
+    fn bring(&mut self, snapshot: &Snapshot, digest: Digest) {
+        let place = self.change.snapshots.len();
+        if let Entry::Vacant(free) = self.brought.entry(digest) {
+            free.insert(place);
             self.change.snapshots.push(snapshot.clone());
         }
     }
@@ -351,8 +357,8 @@ impl<'a> Builder<'a> {
 
     /// A snapshot this change brings, or one the state has.
     fn snapshot(&self, digest: Digest) -> Result<Snapshot, StoreError> {
-        match self.change.snapshots.iter().find(|known| known.digest() == digest) {
-            Some(snapshot) => Ok(snapshot.clone()),
+        match self.brought.get(&digest) {
+            Some(place) => Ok(self.change.snapshots[*place].clone()),
             None => crate::view::snapshot(self.state, digest),
         }
     }

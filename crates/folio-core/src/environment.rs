@@ -1,6 +1,9 @@
 //! Environments: what runs and builds code. Every change of one is a version; functions and packages freeze the
 //! one they were published in, so neither changing nor deleting it touches anything published.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use folio_model::{
     AppName, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Network, Origin, RuntimeKind,
     Snapshot, SnapshotError, Unit, UnitKey, VersionKey,
@@ -422,7 +425,7 @@ pub(crate) fn freeze(
     {
         return Ok(Some(digest));
     }
-    Ok(EnvironmentSpec::built_in(name.as_str()).map(|spec| Snapshot::Environment(spec).digest()))
+    Ok(BUILT_IN.get(name.as_str()).map(|(_, digest)| *digest))
 }
 
 /// The environment a function froze, or the built-in one of its name where it froze none.
@@ -446,13 +449,30 @@ pub(crate) fn frozen_as(
 }
 
 /// The built-in environment that a snapshot freezes, if it freezes one.
-pub(crate) fn built_in_of(snapshot: &Snapshot) -> Option<Snapshot> {
+pub(crate) fn built_in_of(snapshot: &Snapshot) -> Option<(&'static Snapshot, Digest)> {
     let frozen = match snapshot {
         Snapshot::Function(spec) => spec.environment_snapshot?,
         Snapshot::Package(spec) => spec.environment_snapshot?,
         Snapshot::Environment(_) | Snapshot::Trigger(_) => return None,
     };
-    let spec = EnvironmentSpec::built_in(snapshot.environment()?.as_str())?;
-    let environment = Snapshot::Environment(spec);
-    (environment.digest() == frozen).then_some(environment)
+    let (environment, digest) = BUILT_IN.get(snapshot.environment()?.as_str())?;
+    (*digest == frozen).then_some((environment, *digest))
 }
+
+/// Whether something may run as wasm: all but what froze a built-in environment of another kind.
+pub(crate) fn may_be_wasm(snapshot: &Snapshot) -> bool {
+    match built_in_of(snapshot) {
+        Some((Snapshot::Environment(spec), _)) => spec.runtime == RuntimeKind::Wasm,
+        _ => true,
+    }
+}
+
+/// What is built in, with digests that would be the same at every publish.
+static BUILT_IN: LazyLock<HashMap<&'static str, (Snapshot, Digest)>> = LazyLock::new(|| {
+    let named = |name| {
+        let snapshot = Snapshot::Environment(EnvironmentSpec::built_in(name)?);
+        let digest = snapshot.digest();
+        Some((name, (snapshot, digest)))
+    };
+    EnvironmentSpec::BUILT_IN.into_iter().filter_map(named).collect()
+});

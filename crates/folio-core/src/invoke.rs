@@ -24,14 +24,14 @@ pub enum Error {
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
     /// The function gave no answer.
-    #[error("{}", told(.function, .source))]
+    #[error("{}", told(.function, .reason))]
     Call {
         /// The function.
         function: folio_model::Name,
         /// The version's id, or `draft`.
         version: String,
         /// Why.
-        source: CallError,
+        reason: CallError,
     },
     /// The store failed.
     #[error(transparent)]
@@ -42,7 +42,7 @@ impl Explain for Error {
     fn code(&self) -> Code {
         match self {
             Self::Unresolved(error) => error.code(),
-            Self::Call { source, .. } => source.code(),
+            Self::Call { reason, .. } => reason.code(),
             Self::Store(error) => error.code(),
         }
     }
@@ -50,7 +50,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Unresolved(error) => error.class(),
-            Self::Call { source, .. } => source.class(),
+            Self::Call { reason, .. } => reason.class(),
             Self::Store(error) => error.class(),
         }
     }
@@ -58,13 +58,13 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unresolved(error) => error.hint(),
-            Self::Call { source: CallError::Load(_), function, .. } => Some(format!(
+            Self::Call { reason: CallError::Load(_), function, .. } => Some(format!(
                 "correct it and publish again; `folio fn logs {function}` may say more"
             )),
-            Self::Call { source: CallError::Failed | CallError::Crashed(_), function, .. } => {
+            Self::Call { reason: CallError::Failed | CallError::Crashed(_), function, .. } => {
                 Some(format!("see `folio fn logs {function}`"))
             }
-            Self::Call { source, .. } => source.hint(),
+            Self::Call { reason, .. } => reason.hint(),
             Self::Store(error) => error.hint(),
         }
     }
@@ -167,10 +167,10 @@ impl Folio {
         let plan = self.draw(app, reference).await?;
         match self.run(&plan, call).await {
             Ok(answer) => Ok((plan, answer)),
-            Err(source) => Err(Error::Call {
+            Err(reason) => Err(Error::Call {
                 function: plan.function.clone(),
                 version: plan.at.to_string(),
-                source,
+                reason,
             }),
         }
     }
@@ -200,7 +200,7 @@ impl Folio {
                 let reference = Reference { app: None, ..reference };
                 match folio.invoke(&asks.app, &reference, call).await {
                     Ok((_, answer)) => Ok(answer),
-                    Err(Error::Call { source, .. }) => Err(source),
+                    Err(Error::Call { reason, .. }) => Err(reason),
                     Err(error) => Ok(refusal(&error)),
                 }
             }

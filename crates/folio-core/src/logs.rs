@@ -66,6 +66,10 @@ impl Logs {
     }
 
     /// Adds a line; the oldest leave for it. Longer lines than the ring are cut.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a line is all of these, and whoever runs code has them at hand one by one"
+    )]
     pub fn add(
         &self,
         plan: &Plan,

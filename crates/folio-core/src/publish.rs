@@ -199,7 +199,7 @@ impl Folio {
         let limits = *self.limits();
         let app = key.app.clone();
         let key = key.clone();
-        self.commit(caller, &app, move |builder| {
+        let done = self.commit(caller, &app, move |builder| {
             let job = Job { key: &key, request: &request, given: &given };
             let mut published = match key.kind {
                 Kind::Function => function::publish(builder, &job)?,
@@ -210,8 +210,11 @@ impl Folio {
                 add_to_tag(builder, tag, &mut published, limits.tag_members_max)?;
             }
             Ok(published)
-        })
-        .await
+        });
+        let done: Result<Done<Published>, Error> = done.await;
+        let done = done?;
+        self.compile_ahead(&done.result.version).await;
+        Ok(done)
     }
 }
 

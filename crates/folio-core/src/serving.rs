@@ -16,9 +16,10 @@ mod tasks;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use folio_model::{AppName, Reference};
+use folio_model::{AppName, Kind, Qualifier, Reference, RuntimeKind};
 use tokio::sync::OnceCell;
 
 pub use self::plans::MeasuredVersion;
@@ -35,7 +36,11 @@ use self::routes::Routes;
 use self::table::{Interest, Table};
 use crate::ports::StoreError;
 use crate::ports::runtime::Plan;
-use crate::{Class, Code, Explain, Folio};
+use crate::view::VersionView;
+use crate::{Class, Code, Explain, Folio, environment};
+
+/// How long a publish waits for its wasm to be compiled.
+const COMPILE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What a reference means right now, kept current by every commit before it returns. Cheap to hold.
 pub struct Slot {
@@ -220,6 +225,29 @@ impl Folio {
         });
         slot.loaded.get_or_try_init(|| self.read_slots(vec![Arc::clone(&slot)])).await?;
         Ok(slot)
+    }
+
+    /// Has wasm compiled that was just published, so that its first request does not wait for that. What cannot
+    /// be compiled is told to whoever calls it.
+    pub(crate) async fn compile_ahead(&self, version: &VersionView) {
+        let Some(running) = self.serving.running() else { return };
+        let callable = version.kind == Kind::Function && version.build.is_ready();
+        if !callable || !environment::may_be_wasm(&version.spec) {
+            return;
+        }
+        let reference = Reference::to(version.name.clone()).at(Qualifier::Number(version.number));
+        // Nobody asked for this version yet, so it is read for itself and not kept current.
+        let (slot, limits) = (Slot::empty(&version.app, &reference), *self.limits());
+        let serving = Arc::clone(&self.serving);
+        let read = self.look(move |state| read::read(state, &slot, &serving.plans, &limits)).await;
+        let Ok(reading) = read else { return };
+        for plan in reading.meaning.plans() {
+            if plan.spec.runtime == RuntimeKind::Wasm {
+                let compiled = running.runtime.prepare(plan);
+                drop(tokio::time::timeout(COMPILE_TIME_MAX, compiled).await);
+                self.serving.plans.retire_unless_held(plan, running);
+            }
+        }
     }
 
     /// Reads slots from the newest state until each depends on nothing that was not noted before the read.

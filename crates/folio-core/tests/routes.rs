@@ -11,6 +11,9 @@ use folio_model::{RoutePath, Target};
 use crate::runtime::{reference, running, running_on_disk};
 use crate::world::{World, app, function, id, refused, world};
 
+/// What a follower of routes is told.
+type Told = Arc<Vec<Arc<Route>>>;
+
 fn to(path: &str, function: &str) -> RouteFields {
     RouteFields {
         path: Some(RoutePath::Exact(path.to_owned())),
@@ -183,7 +186,7 @@ async fn whoever_follows_routes_hears_of_each_change_before_it_returns() {
         let world = &running.world;
         hello(world).await;
         create(world, "one", to("/a", "hello@prod")).await.unwrap();
-        let heard: Arc<Mutex<Vec<Arc<Vec<Arc<Route>>>>>> = Arc::default();
+        let heard: Arc<Mutex<Vec<Told>>> = Arc::default();
         let ears = Arc::clone(&heard);
         let follower = Arc::new(move |routes| ears.lock().unwrap().push(routes));
         world.folio.follow_routes(follower).await.unwrap();

@@ -12,7 +12,7 @@ use folio_store::MemoryLedger;
 use tokio::sync::{Semaphore, watch};
 
 use crate::runtime::{Running, reference, running, running_on, running_on_disk};
-use crate::world::{World, app, function, id};
+use crate::world::{World, app, function, id, request};
 
 fn means(slot: &Slot) -> String {
     match &**slot.load() {
@@ -119,6 +119,18 @@ async fn what_becomes_current_is_prepared_and_what_no_longer_is_retires() {
     world.folio.delete_versions(&world.caller, &function("hello"), delete, None).await.unwrap();
     assert_eq!(running.stub.happened("retire hello@v1"), 1);
     drop((latest, first));
+}
+
+#[tokio::test]
+async fn wasm_is_compiled_when_its_publish_returns() {
+    let running = running().await;
+    let world = &running.world;
+    let mut fields = world.code("(component)").await;
+    fields.environment = Some("wasm".parse().unwrap());
+    let request = folio_core::request::Publish { id: Some(id("v1")), ..request(fields) };
+    world.publish(&function("hello"), request).await.unwrap();
+    let events = running.stub.events.lock().unwrap().clone();
+    assert_eq!(events, ["prepare hello@v1", "retire hello@v1"], "nothing leads to it yet");
 }
 
 #[tokio::test]

@@ -145,6 +145,14 @@ impl Plans {
         }
     }
 
+    /// Has the runtime retire a plan that no slot leads to.
+    pub(super) fn retire_unless_held(&self, plan: &Arc<Plan>, running: &Running) {
+        let rows = self.lock();
+        if !rows.held.contains_key(&PlanKey::of(plan)) {
+            running.runtime.retire(plan);
+        }
+    }
+
     /// What every version did that was called or can be.
     pub(super) fn measured(&self) -> Vec<MeasuredVersion> {
         let rows = self.lock();
