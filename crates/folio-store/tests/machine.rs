@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use folio_core::Folio;
 use folio_core::ports::{Clock, Ledger};
 use folio_model::AppName;
-use folio_store::{DataDirectory, MemoryIndex, MemoryLedger, PackOptions, PackStore};
+use folio_store::{DataDirectory, MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
-use folio_testkit::machine::{Command, Stop, World, any_commands, run, settings};
+use folio_testkit::machine::{Command, Stop, Workshop, World, any_commands, run, settings};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ fn check(cases: u32, parent: &Path) {
 fn search(cases: u32, parent: &Path) {
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let outcome = TestRunner::new(config).run(&any_commands(COMMANDS), |commands| {
         runtime.block_on(run_on_both(&commands, parent));
         Ok(())
@@ -77,6 +77,10 @@ async fn run_on_both(commands: &[Command], parent: &Path) {
 struct InMemory {
     folio: Folio,
     ledger: Arc<dyn Ledger>,
+    blobs: Arc<PackStore>,
+    clock: Arc<dyn Clock>,
+    queue: Arc<MemoryQueue>,
+    workshop: Workshop,
 }
 
 impl InMemory {
@@ -85,8 +89,10 @@ impl InMemory {
         let options = PackOptions { grace: settings().grace };
         let blobs = PackStore::in_memory(index.clone(), store_clock, options).await.unwrap();
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(index));
-        let folio = Folio::new(Arc::clone(&ledger), Arc::new(blobs), clock, settings());
-        Self { folio, ledger }
+        let (blobs, queue) = (Arc::new(blobs), Arc::new(MemoryQueue::default()));
+        let folio = Folio::new(ledger.clone(), blobs.clone(), clock.clone(), settings());
+        let workshop = Workshop::new(queue.clone());
+        Self { folio: workshop.serve(folio), ledger, blobs, clock, queue, workshop }
     }
 }
 
@@ -96,7 +102,16 @@ impl World for InMemory {
         &self.folio
     }
 
-    async fn restart(&mut self, _: Stop) {}
+    fn workshop(&self) -> &Workshop {
+        &self.workshop
+    }
+
+    async fn restart(&mut self, _: Stop) {
+        let (ledger, blobs) = (self.ledger.clone(), self.blobs.clone());
+        let folio = Folio::new(ledger, blobs, self.clock.clone(), settings());
+        self.workshop = Workshop::new(self.queue.clone());
+        self.folio = self.workshop.serve(folio);
+    }
 
     async fn dump(&self) -> Value {
         dump(self.ledger.as_ref()).await
@@ -108,7 +123,7 @@ struct OnDisk {
     clock: Arc<dyn Clock>,
     store_clock: Arc<dyn Clock>,
     /// Absent only while the world is between two lives.
-    open: Option<(Folio, DataDirectory)>,
+    open: Option<(Folio, DataDirectory, Workshop)>,
 }
 
 impl OnDisk {
@@ -124,7 +139,8 @@ impl OnDisk {
         let data = DataDirectory::open(&self.data(), clock, settings().grace).await.unwrap();
         let (ledger, blobs) = (Arc::clone(&data.ledger), Arc::clone(&data.blobs));
         let folio = Folio::new(ledger, blobs, Arc::clone(&self.clock), settings());
-        self.open = Some((folio, data));
+        let workshop = Workshop::new(data.queue.clone());
+        self.open = Some((workshop.serve(folio), data, workshop));
     }
 
     fn data(&self) -> PathBuf {
@@ -138,14 +154,18 @@ impl World for OnDisk {
         &self.open.as_ref().expect("open between two lives").0
     }
 
+    fn workshop(&self) -> &Workshop {
+        &self.open.as_ref().expect("open between two lives").2
+    }
+
     async fn restart(&mut self, stop: Stop) {
         let image = self.directory.path().join("image");
         if stop == Stop::Crash {
             // What kill -9 leaves behind is what the files hold at this moment.
             copy(&self.data(), &image);
         }
-        let (folio, data) = self.open.take().expect("open between two lives");
-        drop(folio);
+        let (folio, data, workshop) = self.open.take().expect("open between two lives");
+        drop((folio, workshop));
         data.close().await.unwrap();
         if stop == Stop::Crash {
             std::fs::remove_dir_all(self.data()).unwrap();
@@ -155,7 +175,7 @@ impl World for OnDisk {
     }
 
     async fn dump(&self) -> Value {
-        let (_, data) = self.open.as_ref().expect("open between two lives");
+        let (_, data, _) = self.open.as_ref().expect("open between two lives");
         dump(data.ledger.as_ref()).await
     }
 }

@@ -4,6 +4,7 @@
 mod command;
 mod invariants;
 mod perform;
+mod workshop;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use folio_model::Actor;
 use serde_json::Value;
 
 pub use self::command::{Command, any_commands};
+pub use self::workshop::Workshop;
 use crate::clock::TestClock;
 
 /// How a world is stopped before it is started again.
@@ -29,6 +31,9 @@ pub enum Stop {
 pub trait World: Send {
     /// The platform as it runs now.
     fn folio(&self) -> &Folio;
+
+    /// Where its builds are done.
+    fn workshop(&self) -> &Workshop;
 
     /// Stops it and starts it again on what it kept.
     async fn restart(&mut self, stop: Stop);
@@ -70,6 +75,7 @@ pub async fn run(
         let after = reference.dump().await;
         assert_eq!(after, subject.dump().await, "the worlds differ after {}", context());
         invariants::check_step(&before, &after, &expected, &context());
+        invariants::check_latest(&after, &context());
         invariants::check_state(reference.folio(), &context()).await;
         before = after;
     }

@@ -84,6 +84,35 @@ pub enum Command {
         /// The words.
         words: Index,
     },
+    /// Do the builds that wait.
+    Build {
+        /// Whether they succeed.
+        succeed: bool,
+    },
+    /// Make or change an environment.
+    Environment {
+        /// The environment.
+        name: Index,
+        /// What is different about it.
+        poolsize: u32,
+        /// Whether it must be new.
+        create: bool,
+    },
+    /// Delete an environment.
+    DeleteEnvironment(Index),
+    /// Make or change a route.
+    Route {
+        /// The route.
+        name: Index,
+        /// The function it leads to.
+        function: Index,
+        /// The version's number, or whatever the name means.
+        number: Option<u64>,
+        /// Whether it must be new.
+        create: bool,
+    },
+    /// Delete a route.
+    DeleteRoute(Index),
     /// Take back the newest entry, or one so many before the head.
     Undo(Option<u64>),
     /// Sweep.
@@ -180,11 +209,28 @@ fn any_command() -> impl Strategy<Value = Command> {
         1 => (0..2_usize, function()).prop_map(|(tag, function)| Command::Untag { tag, function }),
         1 => (unit(), number(), 0..3_usize)
             .prop_map(|(unit, number, words)| Command::Describe { unit, number, words }),
+        3 => any::<bool>().prop_map(|succeed| Command::Build { succeed }),
+        3 => any_around(),
         4 => proptest::option::of(0..6_u64).prop_map(Command::Undo),
         2 => Just(Command::Sweep),
         1 => Just(Command::Reopen),
         1 => Just(Command::Crash),
         1 => select(vec![-3_600, 0, 1, 3_600, 31_536_000]).prop_map(Command::Jump),
+    ]
+}
+
+/// What functions run in, and what leads to them.
+fn any_around() -> impl Strategy<Value = Command> {
+    let name = || 0..2_usize;
+    let number = proptest::option::of(1..4_u64);
+    prop_oneof![
+        2 => (name(), 1..3_u32, any::<bool>())
+            .prop_map(|(name, poolsize, create)| Command::Environment { name, poolsize, create }),
+        1 => name().prop_map(Command::DeleteEnvironment),
+        3 => (name(), 0..3_usize, number, any::<bool>()).prop_map(
+            |(name, function, number, create)| Command::Route { name, function, number, create }
+        ),
+        1 => name().prop_map(Command::DeleteRoute),
     ]
 }
 
@@ -206,7 +252,7 @@ fn any_publish() -> impl Strategy<Value = PublishCommand> {
 fn any_code() -> impl Strategy<Value = Option<Code>> {
     prop_oneof![
         4 => (0..5_usize).prop_map(|content| Some(Code::Files(content))),
-        1 => (0..5_usize).prop_map(|content| Some(Code::Source(content))),
+        2 => (0..5_usize).prop_map(|content| Some(Code::Source(content))),
         2 => (3..UNITS).prop_map(|package| Some(Code::Package(package))),
         2 => Just(None),
     ]

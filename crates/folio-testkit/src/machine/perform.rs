@@ -1,11 +1,16 @@
 //! Runs one command on a world and turns its outcome into something two worlds can be compared by.
 
+use folio_core::environment::EnvironmentFields;
 use folio_core::request::{
     AliasTarget, Caller, Cascade, ContentRef, Expect, Fields, IfSame, Onto, Publish, Repeat, Start,
     Which,
 };
+use folio_core::route::RouteFields;
 use folio_core::{Explain, Folio};
-use folio_model::{AppName, Digest, Kind, Name, Number, Qualifier, UnitKey, VersionId};
+use folio_model::{
+    AppName, Digest, Kind, Name, Number, Qualifier, RoutePath, RuntimeKind, Target, UnitKey,
+    VersionId,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -25,6 +30,10 @@ pub(super) async fn perform(world: &mut dyn World, command: &Command) -> Outcome
         Command::Crash => {
             world.restart(Stop::Crash).await;
             Ok(Value::Null)
+        }
+        Command::Build { succeed } => {
+            let built = world.workshop().work(world.folio(), *succeed).await;
+            built.map(|()| json!({ "builds": "done" })).map_err(|error| explain(&error))
         }
         Command::Jump(_) => Ok(Value::Null),
         other => on_folio(world.folio(), other).await,
@@ -57,8 +66,57 @@ async fn on_folio(folio: &Folio, command: &Command) -> Outcome {
             // What was removed depends on packing, which is each store's own affair.
             folio.sweep().await.map(|_| Value::Null).map_err(|error| explain(&error))
         }
+        Command::Environment { .. }
+        | Command::DeleteEnvironment(_)
+        | Command::Route { .. }
+        | Command::DeleteRoute(_) => around(folio, &caller, command).await,
         pointers => on_pointers(folio, &caller, pointers).await,
     }
+}
+
+/// What functions run in, and what leads to them.
+async fn around(folio: &Folio, caller: &Caller, command: &Command) -> Outcome {
+    let app = AppName::default_app();
+    let onto = |create: bool| if create { Onto::Nothing } else { Onto::Existing };
+    match command {
+        Command::Environment { name, poolsize, create } => {
+            let fields = EnvironmentFields {
+                runtime: Some(RuntimeKind::Nodejs),
+                poolsize: Some(*poolsize),
+                ..EnvironmentFields::default()
+            };
+            let (key, onto) = (environment(*name), (onto(*create), None));
+            outcome(folio.set_environment(caller, &key, fields, onto).await)
+        }
+        Command::DeleteEnvironment(name) => {
+            outcome(folio.delete_environment(caller, &environment(*name), None).await)
+        }
+        Command::Route { name, function, number, create } => {
+            let at = number.map_or_else(String::new, |number| format!("@{number}"));
+            let reference = format!("{}{at}", key(*function).name).parse().expect("well formed");
+            let fields = RouteFields {
+                path: Some(RoutePath::Exact(format!("/{name}"))),
+                targets: Some(vec![Target::only(reference)]),
+                ..RouteFields::default()
+            };
+            let to = (&app, Some(&route(*name)));
+            outcome(folio.set_route(caller, to, fields, (onto(*create), None)).await)
+        }
+        Command::DeleteRoute(name) => {
+            outcome(folio.delete_route(caller, (&app, &route(*name)), None).await)
+        }
+        other => unreachable!("{other:?} is handled above"),
+    }
+}
+
+/// One of two environments; the second takes the place of one that is built in.
+fn environment(index: Index) -> UnitKey {
+    let name = ["runner", "nodejs"][index].parse().expect("well formed");
+    UnitKey { app: AppName::default_app(), kind: Kind::Environment, name }
+}
+
+fn route(index: Index) -> Name {
+    ["shop", "admin"][index].parse().expect("well formed")
 }
 
 async fn on_pointers(folio: &Folio, caller: &Caller, command: &Command) -> Outcome {
@@ -120,7 +178,9 @@ async fn undo(folio: &Folio, caller: &Caller, back: Option<u64>) -> Outcome {
 }
 
 async fn fields(folio: &Folio, code: Option<Code>) -> Fields {
-    let environment = Some("nodejs".parse().expect("well formed"));
+    // One of the contents runs in an environment that may not be there.
+    let odd = matches!(code, Some(Code::Files(4) | Code::Source(4)));
+    let environment = Some(environment(usize::from(!odd)).name);
     match code {
         None => Fields::default(),
         Some(Code::Files(content)) => {
