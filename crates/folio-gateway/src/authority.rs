@@ -51,7 +51,7 @@ pub enum Place<'a> {
 pub struct Malformed;
 
 /// The app that addresses, `localhost` and the bare domain mean.
-const DEFAULT_APP: &str = "default";
+pub(crate) const DEFAULT_APP: &str = "default";
 
 impl<'a> Authority<'a> {
     /// Reads `host` or `host:port`. There is no user, no empty port and no odd spelling of an address.

@@ -67,12 +67,9 @@ impl CorsHeaders {
         }
     }
 
-    /// Adds to the headers of the answer to a preflight what is allowed.
+    /// Adds to the headers of the answer to a preflight, beside what any answer has, what is allowed.
     pub(crate) fn preflight(&self, request: &HeaderMap, wanted: &Method, headers: &mut HeaderMap) {
-        let origin = request.get(ORIGIN);
-        self.answer(origin, headers);
-        headers.remove(ACCESS_CONTROL_EXPOSE_HEADERS);
-        if self.allowed(origin).is_none() {
+        if self.allowed(request.get(ORIGIN)).is_none() {
             return;
         }
         // A route for all methods allows the one that was asked for.

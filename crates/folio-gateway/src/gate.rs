@@ -174,30 +174,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                     }
                     ready!(Pin::new(&mut self.stream).poll_flush(context))?;
                     ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-                    self.clock.timer = Some(Box::pin(tokio::time::sleep(LINGER)));
-                    self.phase = Phase::Lingering { left: LINGER_BYTES_MAX };
+                    self.begin_to_linger();
                 }
-                Phase::Lingering { left } => {
-                    let mut scratch = [0; 4096];
-                    let mut thrown = ReadBuf::new(&mut scratch);
-                    let read = Pin::new(&mut self.stream).poll_read(context, &mut thrown);
-                    let late = self
-                        .clock
-                        .timer
-                        .as_mut()
-                        .is_none_or(|timer| timer.as_mut().poll(context).is_ready());
-                    let bytes = thrown.filled().len();
-                    match read {
-                        Poll::Pending if !late => return Poll::Pending,
-                        Poll::Ready(Ok(())) if !late && bytes > 0 && bytes < *left => {
-                            *left -= bytes;
-                        }
-                        _ => self.phase = Phase::Ended,
-                    }
-                }
+                Phase::Lingering { .. } => ready!(self.linger(context)),
                 Phase::Ended => return Poll::Ready(Ok(())),
             }
         }
+    }
+
+    fn begin_to_linger(&mut self) {
+        self.clock.timer = Some(Box::pin(tokio::time::sleep(LINGER)));
+        self.phase = Phase::Lingering { left: LINGER_BYTES_MAX };
+    }
+
+    /// Throws away what the client still sends: closing on it would break the connection under an answer that the
+    /// client has not read yet.
+    fn linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 4096];
+        while let Phase::Lingering { left } = &mut self.phase {
+            let mut thrown = ReadBuf::new(&mut scratch);
+            let read = Pin::new(&mut self.stream).poll_read(context, &mut thrown);
+            let timer = self.clock.timer.as_mut();
+            let late = timer.is_none_or(|timer| timer.as_mut().poll(context).is_ready());
+            let bytes = thrown.filled().len();
+            match read {
+                Poll::Pending if !late => return Poll::Pending,
+                Poll::Ready(Ok(())) if !late && bytes > 0 && bytes < *left => *left -= bytes,
+                _ => self.phase = Phase::Ended,
+            }
+        }
+        Poll::Ready(())
     }
 
     /// Nothing came. Sets the timer, and decides when it fires.
@@ -310,6 +316,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        if !matches!(self.phase, Phase::Lingering { .. }) {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            if !self.framing.as_ref().is_some_and(Framing::is_within_body) {
+                return Poll::Ready(Ok(()));
+            }
+            self.begin_to_linger();
+        }
+        self.linger(context).map(Ok)
     }
 }

@@ -5,7 +5,7 @@ mod methods;
 mod paths;
 mod patterns;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use folio_core::serving::Route;
@@ -15,30 +15,31 @@ pub use methods::{Fit, Methods};
 pub use paths::{Found, Match, Paths};
 pub use patterns::Patterns;
 
-use crate::authority::{Authority, Host, Place};
+use crate::authority::{Authority, DEFAULT_APP, Host, Place};
 use crate::served::Served;
 
 /// Paths that are folio's own and never a route's.
 const OWN_PATHS: &str = "/_folio/";
 
 /// All routes, by host and path.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Matcher {
     /// The domain whose hosts are apps.
-    domain: Box<str>,
+    domain: Arc<str>,
+    routes: Arc<Vec<Arc<Route>>>,
     /// Routes with a host of their own.
-    hosts: HashMap<Box<str>, OwnHost>,
+    hosts: HashMap<Arc<str>, OwnHost>,
     /// Routes without, by app.
-    apps: HashMap<Box<str>, Paths<Arc<Served>>>,
+    apps: HashMap<Arc<str>, Paths<Arc<Served>>>,
     patterns: Patterns,
 }
 
 /// A host that routes named.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct OwnHost {
     paths: Paths<Arc<Served>>,
-    /// The apps whose routes named it.
-    apps: Vec<Box<str>>,
+    /// The apps whose routes named it, and how many did.
+    apps: BTreeMap<Arc<str>, usize>,
 }
 
 /// What a host, a path and a method mean.
@@ -57,43 +58,77 @@ pub enum Meant<'t, 'p> {
 }
 
 impl Matcher {
-    /// Builds the table. What the one before compiled is not compiled again.
-    pub fn new(domain: Option<&str>, routes: &[Arc<Route>], before: Option<&Self>) -> Self {
+    /// A table without routes.
+    pub fn new(domain: Option<&str>) -> Self {
         let domain = domain.unwrap_or("localhost").trim_end_matches('.').to_ascii_lowercase();
-        let patterns = before.map(|before| before.patterns.kept()).unwrap_or_default();
-        let mut matcher = Self { domain: domain.into(), patterns, ..Self::default() };
-        matcher.apps.insert("default".into(), Paths::default());
-        for route in routes {
-            matcher.add(route);
-        }
+        Self { domain: domain.into(), ..Self::default() }
+    }
+
+    /// The table of other routes. Costs what differs: routes that are in both are the same pointers.
+    #[must_use]
+    pub fn with(&self, routes: Arc<Vec<Arc<Route>>>) -> Self {
+        let mut matcher = self.clone();
+        let (gone, new) = differences(&self.routes, &routes);
+        gone.into_iter().for_each(|route| matcher.remove(route));
+        new.into_iter().for_each(|route| matcher.add(route));
+        matcher.routes = routes;
         matcher
     }
 
     fn add(&mut self, route: &Arc<Route>) {
-        let app = route.app.as_str();
-        let Some(host) = &route.spec.host else {
-            put(self.apps.entry(app.into()).or_default(), route, &mut self.patterns);
-            return;
+        let app: Arc<str> = route.app.as_str().into();
+        let spec = &route.spec;
+        let paths = match &spec.host {
+            None => self.apps.entry(app).or_default(),
+            Some(host) => {
+                let Some(host) = self.own_host(&app, host) else {
+                    let name = &route.name;
+                    tracing::warn!(route.name = %name, "Route `{name}` names a host that is not its app's");
+                    return;
+                };
+                let own = self.hosts.entry(host).or_default();
+                *own.apps.entry(app).or_default() += 1;
+                &mut own.paths
+            }
         };
-        let Ok(Authority { host: Host::Name(name), port: None }) = Authority::parse(host) else {
-            tracing::warn!(route.name = %route.name, "Route `{}` names no host that a client can name", route.name);
-            return;
+        let methods = Methods::named(spec.methods.iter().map(String::as_str));
+        paths.add(&spec.path, methods, Arc::new(Served::new(route)), &self.patterns);
+    }
+
+    fn remove(&mut self, route: &Arc<Route>) {
+        let (app, spec) = (route.app.as_str(), &route.spec);
+        let host = spec.host.as_ref().map(|host| self.own_host(app, host));
+        let paths = match &host {
+            None => self.apps.get_mut(app),
+            Some(Some(host)) => self.hosts.get_mut(host).map(|own| {
+                if let Some(count) = own.apps.get_mut(app) {
+                    *count -= 1;
+                }
+                own.apps.retain(|_, count| *count > 0);
+                &mut own.paths
+            }),
+            Some(None) => None,
         };
-        // A host of the platform is its app's, and a release's is nobody's, whoever names it.
-        let own = match Host::Name(name.as_ref().into()).place(&self.domain) {
+        let Some(paths) = paths else { return };
+        paths.remove(&spec.path, |served| Arc::ptr_eq(&served.route, route), &self.patterns);
+        if paths.is_empty() {
+            match host {
+                None => self.apps.remove(app).is_some(),
+                Some(host) => host.is_some_and(|host| self.hosts.remove(&host).is_some()),
+            };
+        }
+    }
+
+    /// The name of a host that an app's route may answer to. A host of the platform is its app's, and a release's
+    /// is nobody's, whoever names it.
+    fn own_host(&self, app: &str, host: &str) -> Option<Arc<str>> {
+        let Ok(Authority { host, port: None }) = Authority::parse(host) else { return None };
+        let own = match host.place(&self.domain) {
             Place::App(owner) => owner == app,
             Place::Release { .. } => false,
             Place::Elsewhere => true,
         };
-        if !own {
-            tracing::warn!(route.name = %route.name, "Route `{}` names a host that is not its app's", route.name);
-            return;
-        }
-        let own = self.hosts.entry(name.into_owned().into()).or_default();
-        if !own.apps.iter().any(|known| **known == *app) {
-            own.apps.push(app.into());
-        }
-        put(&mut own.paths, route, &mut self.patterns);
+        host.name().filter(|_| own).map(Arc::from)
     }
 
     /// The route that a request means. The path's percent escapes are undone.
@@ -108,13 +143,13 @@ impl Matcher {
             (Place::App(app), _) => Some(app),
             (Place::Release { .. }, None) => return Meant::NoRelease,
             (Place::Elsewhere, None) => return Meant::NoHost,
-            (_, Some(own)) => match own.apps.as_slice() {
-                [only] => Some(&**only),
-                _ => None,
-            },
+            // A host that several apps named has only the routes that named it.
+            (_, Some(own)) => {
+                own.apps.keys().next().filter(|_| own.apps.len() == 1).map(|app| &**app)
+            }
         };
         let shared = app.and_then(|app| self.apps.get(app));
-        if own.is_none() && shared.is_none() {
+        if own.is_none() && shared.is_none() && app != Some(DEFAULT_APP) {
             return Meant::NoHost;
         }
         if path.starts_with(OWN_PATHS) {
@@ -132,7 +167,25 @@ impl Matcher {
     }
 }
 
-fn put(paths: &mut Paths<Arc<Served>>, route: &Arc<Route>, patterns: &mut Patterns) {
-    let methods = Methods::named(route.spec.methods.iter().map(String::as_str));
-    paths.add(&route.spec.path, methods, Arc::new(Served::new(route)), patterns);
+/// The routes that are only in the one list, and those that are only in the other. Both are in the same order.
+fn differences<'a>(
+    before: &'a [Arc<Route>],
+    after: &'a [Arc<Route>],
+) -> (Vec<&'a Arc<Route>>, Vec<&'a Arc<Route>>) {
+    let (mut gone, mut new) = (Vec::new(), Vec::new());
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    let key = |route: &'a Arc<Route>| (&route.app, &route.name);
+    loop {
+        match (before.peek(), after.peek()) {
+            (None, None) => return (gone, new),
+            (Some(one), Some(two)) if Arc::ptr_eq(one, two) => {
+                before.next();
+                after.next();
+            }
+            (Some(one), two) if two.is_none_or(|two| key(one) <= key(two)) => {
+                gone.extend(before.next());
+            }
+            _ => new.extend(after.next()),
+        }
+    }
 }

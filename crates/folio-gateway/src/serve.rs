@@ -65,8 +65,7 @@ pub async fn serve(
 
 /// Reads all routes and follows them from there on.
 async fn open(folio: Folio, settings: Settings) -> Arc<Gateway> {
-    let empty = Matcher::new(settings.domain.as_deref(), &[], None);
-    let table = ArcSwap::from_pointee(empty);
+    let table = ArcSwap::from_pointee(Matcher::new(settings.domain.as_deref()));
     let gateway = Arc::new(Gateway { folio, table, settings });
     loop {
         match gateway.folio.follow_routes(follower(Arc::downgrade(&gateway))).await {
@@ -84,8 +83,7 @@ async fn open(folio: Folio, settings: Settings) -> Arc<Gateway> {
 fn follower(gateway: Weak<Gateway>) -> Follower {
     Arc::new(move |routes| {
         let Some(gateway) = gateway.upgrade() else { return };
-        let before = gateway.table.load();
-        let domain = gateway.settings.domain.as_deref();
-        gateway.table.store(Arc::new(Matcher::new(domain, &routes, Some(&before))));
+        let table = gateway.table.load().with(routes);
+        gateway.table.store(Arc::new(table));
     })
 }

@@ -140,9 +140,9 @@ fn any_rule() -> impl Strategy<Value = Rule> {
 }
 
 fn table(rules: &[Rule]) -> Paths<usize> {
-    let (mut paths, mut patterns) = (Paths::default(), Patterns::default());
+    let (mut paths, patterns) = (Paths::default(), Patterns::default());
     for (at, rule) in rules.iter().enumerate() {
-        paths.add(&rule.path, Methods::named(rule.methods.iter().copied()), at, &mut patterns);
+        paths.add(&rule.path, Methods::named(rule.methods.iter().copied()), at, &patterns);
     }
     paths
 }
@@ -242,7 +242,7 @@ fn route(app: &str, host: Option<&str>, path: &str) -> Arc<Route> {
 }
 
 fn reached(routes: &[Arc<Route>], host: &str, path: &str) -> Option<String> {
-    let matcher = Matcher::new(Some("D.test."), routes, None);
+    let matcher = Matcher::new(Some("D.test.")).with(Arc::new(routes.to_vec()));
     let authority = Authority::parse(host).ok()?;
     match matcher.find(&authority.host, path, &Method::GET) {
         Meant::Route(found) => Some(found.value.route.app.to_string()),
@@ -291,6 +291,53 @@ proptest! {
             let lower = host.to_ascii_lowercase();
             let name = lower.split(':').next().unwrap();
             prop_assert_eq!(name.trim_end_matches('.'), format!("{app}.d.test"));
+        }
+    }
+}
+
+/// Routes in the order in which the core gives them, each at one of a few places.
+fn any_routes() -> impl Strategy<Value = Vec<(u8, u8, u8)>> {
+    prop::collection::vec((0..6_u8, 0..3_u8, 0..6_u8), 0..6).prop_map(|mut rows| {
+        rows.sort_unstable();
+        rows.dedup_by_key(|row| row.0);
+        rows
+    })
+}
+
+fn placed((name, host, path): (u8, u8, u8)) -> Arc<Route> {
+    let host = [None, Some("a.example"), Some("shop.d.test")][usize::from(host)];
+    let path = ["/x", "/x/{id}", "/{id}", "/x/{n:[0-9]+}", "/{r:.*}", "/y"][usize::from(path)];
+    let app = if name < 3 { "blog" } else { "shop" };
+    let name = format!("r{name}").parse().unwrap();
+    let route = Arc::into_inner(route(app, host, path)).unwrap();
+    Arc::new(Route { name, ..route })
+}
+
+fn everything(matcher: &Matcher) -> Vec<Option<String>> {
+    let mut seen = Vec::new();
+    for host in ["a.example", "shop.d.test", "blog.d.test", "localhost"] {
+        for path in ["/x", "/x/7", "/x/a", "/y", "/z/z"] {
+            let authority = Authority::parse(host).unwrap();
+            seen.push(match matcher.find(&authority.host, path, &Method::GET) {
+                Meant::Route(found) => Some(found.value.route.spec.path.as_str().to_owned()),
+                Meant::NoHost => None,
+                other => Some(format!("{other:?}")),
+            });
+        }
+    }
+    seen
+}
+
+proptest! {
+    #[test]
+    fn a_table_that_was_changed_is_as_one_that_was_built(steps in prop::collection::vec(any_routes(), 1..6)) {
+        let mut known = std::collections::HashMap::new();
+        let mut changed = Matcher::new(Some("d.test"));
+        for rows in steps {
+            let routes: Vec<_> = rows.iter().map(|row| Arc::clone(known.entry(*row).or_insert_with(|| placed(*row)))).collect();
+            changed = changed.with(Arc::new(routes.clone()));
+            let built = Matcher::new(Some("d.test")).with(Arc::new(routes));
+            prop_assert_eq!(everything(&changed), everything(&built));
         }
     }
 }

@@ -89,6 +89,11 @@ impl Framing {
         !self.partial.is_empty()
     }
 
+    /// Whether a body has begun and not ended.
+    pub(crate) fn is_within_body(&self) -> bool {
+        !matches!(self.state, State::Head)
+    }
+
     /// Follows the next bytes. On a fault returns how many of them, from the first, may still pass.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<(), (usize, Fault)> {
         let mut at = 0;

@@ -1,10 +1,10 @@
 //! The paths of one host: which route answers a path and a method.
 //!
-//! Whole paths are looked up in a map; everything else in a tree with a level per segment, so that the cost of a
-//! lookup follows the path and not the number of routes. Exact paths win over templates, templates over
-//! prefixes, longer prefixes over shorter ones; a literal segment wins over a placeholder at the same place, and a
-//! placeholder with a pattern over one without. A route that does not take the method steps aside for a less
-//! specific one that does.
+//! A tree with a level per segment, so that the cost of a lookup follows the path and not the number of routes.
+//! Exact paths win over templates, templates over prefixes, longer prefixes over shorter ones; a literal segment
+//! wins over a placeholder at the same place, and a placeholder with a pattern over one without. A route that does
+//! not take the method steps aside for a less specific one that does. Trees share what they have in common, so that
+//! a changed route costs what is beside it and not the whole tree.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,10 @@ use super::patterns::{Pattern, Patterns, decoded};
 
 /// The routes of one host, by path.
 #[derive(Debug)]
-pub struct Paths<T> {
-    exact: HashMap<Box<str>, Vec<Entry<T>>>,
-    root: Node<T>,
-    has_tree: bool,
-}
+pub struct Paths<T>(Arc<Node<T>>);
 
 /// One route at its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry<T> {
     methods: Methods,
     /// What its placeholders are called, in the order of the path.
@@ -34,17 +30,20 @@ struct Entry<T> {
     value: T,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Node<T> {
-    literals: HashMap<Box<str>, Self>,
+    literals: HashMap<Arc<str>, Arc<Self>>,
     /// Those with a pattern first.
-    patterns: Vec<(Pattern, Self)>,
-    /// Templates that end here.
+    patterns: Vec<(Pattern, Arc<Self>)>,
+    /// Routes that end here.
     ends: Vec<Entry<T>>,
-    /// Templates that take everything that is left, and whether that must be something.
-    rests: Vec<(bool, Entry<T>)>,
-    /// Prefixes that end here, without a slash and with one.
+    /// Templates that take everything that is left, something at least.
+    rests_some: Vec<Entry<T>>,
+    /// Templates that take everything that is left, or nothing.
+    rests: Vec<Entry<T>>,
+    /// Prefixes that end here without a slash.
     prefixes: Vec<Entry<T>>,
+    /// Prefixes that end here with a slash.
     slashed: Vec<Entry<T>>,
 }
 
@@ -74,7 +73,13 @@ pub struct Match<'t, 'p, T> {
 
 impl<T> Default for Paths<T> {
     fn default() -> Self {
-        Self { exact: HashMap::new(), root: Node::default(), has_tree: false }
+        Self(Arc::default())
+    }
+}
+
+impl<T> Clone for Paths<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -84,6 +89,7 @@ impl<T> Default for Node<T> {
             literals: HashMap::new(),
             patterns: Vec::new(),
             ends: Vec::new(),
+            rests_some: Vec::new(),
             rests: Vec::new(),
             prefixes: Vec::new(),
             slashed: Vec::new(),
@@ -91,89 +97,152 @@ impl<T> Default for Node<T> {
     }
 }
 
-impl<T> Paths<T> {
+impl<T: Clone> Paths<T> {
     /// Adds a route. Of routes with the same path and methods the first one added answers. What is not a path
     /// is left out.
-    pub fn add(&mut self, path: &RoutePath, methods: Methods, value: T, patterns: &mut Patterns) {
-        let Ok(template) = PathTemplate::parse(path.as_str()) else { return };
+    pub fn add(&mut self, path: &RoutePath, methods: Methods, value: T, patterns: &Patterns) {
+        let Some((template, end)) = taken_apart(path) else { return };
         let names = template.parameters().cloned().collect();
         let mut entry = Entry { methods, names, broken: false, value };
-        if matches!(path, RoutePath::Exact(_)) && template.is_literal() {
-            let whole = decoded(path.as_str());
-            self.exact.entry(whole.into()).or_default().push(entry);
-            return;
-        }
-        self.has_tree = true;
-        let mut segments = template.segments();
-        let slashed = match (path, segments) {
-            (RoutePath::Prefix { .. }, [before @ .., Segment::Literal(last)])
-                if last.is_empty() =>
-            {
-                segments = before;
-                true
-            }
-            _ => false,
-        };
-        let mut node = &mut self.root;
-        for segment in segments {
+        let mut node = Arc::make_mut(&mut self.0);
+        for segment in steps(&template, end) {
             node = match segment {
-                Segment::Literal(text) => node.literals.entry(decoded(text).into()).or_default(),
+                Segment::Literal(text) => {
+                    Arc::make_mut(node.literals.entry(decoded(text).into()).or_default())
+                }
                 Segment::Pattern(parts) => {
                     node.below(patterns.compile(parts).unwrap_or_else(|| {
                         entry.broken = true;
                         Pattern::Any
                     }))
                 }
-                Segment::Rest { some, .. } => {
-                    node.rests.push((*some, entry));
-                    return;
-                }
+                Segment::Rest { .. } => node,
             };
         }
-        match path {
-            RoutePath::Exact(_) => node.ends.push(entry),
-            RoutePath::Prefix { .. } if slashed => node.slashed.push(entry),
-            RoutePath::Prefix { .. } => node.prefixes.push(entry),
+        node.at(end).push(entry);
+    }
+
+    /// Removes the routes of a path that are meant.
+    pub fn remove(&mut self, path: &RoutePath, meant: impl Fn(&T) -> bool, patterns: &Patterns) {
+        let Some((template, end)) = taken_apart(path) else { return };
+        let node = Arc::make_mut(&mut self.0);
+        node.remove(
+            steps(&template, end),
+            &|node| {
+                node.at(end).retain(|entry| !meant(&entry.value));
+            },
+            patterns,
+        );
+    }
+
+    /// Whether there are no routes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// How a path ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Whole,
+    Rest,
+    RestSome,
+    Prefix,
+    Slashed,
+}
+
+fn taken_apart(path: &RoutePath) -> Option<(PathTemplate, End)> {
+    let template = PathTemplate::parse(path.as_str()).ok()?;
+    let end = match (path, template.segments().last()?) {
+        (_, Segment::Rest { some: true, .. }) => End::RestSome,
+        (_, Segment::Rest { some: false, .. }) => End::Rest,
+        (RoutePath::Exact(_), _) => End::Whole,
+        (RoutePath::Prefix { .. }, Segment::Literal(last)) if last.is_empty() => End::Slashed,
+        (RoutePath::Prefix { .. }, _) => End::Prefix,
+    };
+    Some((template, end))
+}
+
+/// The segments that lead to the node where a path ends.
+fn steps(template: &PathTemplate, end: End) -> &[Segment] {
+    match (end, template.segments()) {
+        (End::Rest | End::RestSome | End::Slashed, [steps @ .., _]) => steps,
+        (_, steps) => steps,
+    }
+}
+
+impl<T> Paths<T> {
+    /// The route for a path, whose percent escapes are undone, and a method.
+    pub fn find<'t, 'p>(&'t self, path: &'p str, method: &Method) -> Found<'t, 'p, T> {
+        let mut search = Search { method, other: Methods::NONE, values: Vec::new(), prefix: None };
+        let rest = path.strip_prefix('/');
+        let found = rest.and_then(|rest| search.walk(&self.0, Some(rest), 0));
+        match found.or_else(|| search.prefix.map(|(_, found)| found)) {
+            Some(found) => Found::Route(found),
+            None if search.other.is_empty() => Found::Nothing,
+            None => Found::Methods(search.other),
+        }
+    }
+}
+
+impl<T: Clone> Node<T> {
+    /// The node below a placeholder, made if need be.
+    fn below(&mut self, pattern: Pattern) -> &mut Self {
+        let at = match self.patterns.binary_search_by(|(known, _)| known.cmp(&pattern)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.patterns.insert(at, (pattern, Arc::default()));
+                at
+            }
+        };
+        Arc::make_mut(&mut self.patterns[at].1)
+    }
+
+    /// The routes that end here in a way.
+    fn at(&mut self, end: End) -> &mut Vec<Entry<T>> {
+        match end {
+            End::Whole => &mut self.ends,
+            End::Rest => &mut self.rests,
+            End::RestSome => &mut self.rests_some,
+            End::Prefix => &mut self.prefixes,
+            End::Slashed => &mut self.slashed,
         }
     }
 
-    /// The route for a path, whose percent escapes are undone, and a method.
-    pub fn find<'t, 'p>(&'t self, path: &'p str, method: &Method) -> Found<'t, 'p, T> {
-        let mut other = Methods::NONE;
-        if let Some(entries) = self.exact.get(path)
-            && let Some(entry) = choose(entries, method, &mut other)
-        {
-            return Found::Route(entry.matched(Vec::new(), None));
-        }
-        let rest = path.strip_prefix('/').filter(|_| self.has_tree);
-        if let Some(rest) = rest {
-            let mut search = Search { method, other, values: Vec::new(), prefix: None };
-            if let Some(found) = search.walk(&self.root, Some(rest), 0) {
-                return Found::Route(found);
+    /// Does something at the end of the steps, and cuts off what is empty after it.
+    fn remove(&mut self, steps: &[Segment], at_end: &dyn Fn(&mut Self), patterns: &Patterns) {
+        let Some((step, steps)) = steps.split_first() else { return at_end(self) };
+        match step {
+            Segment::Literal(text) => {
+                let text = decoded(text);
+                let Some(next) = self.literals.get_mut(&*text) else { return };
+                let next = Arc::make_mut(next);
+                next.remove(steps, at_end, patterns);
+                if next.is_empty() {
+                    self.literals.remove(&*text);
+                }
             }
-            if let Some((_, found)) = search.prefix {
-                return Found::Route(found);
+            Segment::Pattern(parts) => {
+                let pattern = patterns.compile(parts).unwrap_or(Pattern::Any);
+                let found = self.patterns.binary_search_by(|(known, _)| known.cmp(&pattern));
+                let Ok(at) = found else { return };
+                let next = Arc::make_mut(&mut self.patterns[at].1);
+                next.remove(steps, at_end, patterns);
+                if next.is_empty() {
+                    self.patterns.remove(at);
+                }
             }
-            other = search.other;
+            Segment::Rest { .. } => {}
         }
-        if other.is_empty() { Found::Nothing } else { Found::Methods(other) }
     }
 }
 
 impl<T> Node<T> {
-    fn below(&mut self, pattern: Pattern) -> &mut Self {
-        let at = match self.patterns.iter().position(|(known, _)| known.same(&pattern)) {
-            Some(at) => at,
-            None => {
-                // The one without a pattern stays last.
-                let plain =
-                    self.patterns.iter().position(|(known, _)| matches!(known, Pattern::Any));
-                let at = plain.unwrap_or(self.patterns.len());
-                self.patterns.insert(at, (pattern, Self::default()));
-                at
-            }
-        };
-        &mut self.patterns[at].1
+    fn is_empty(&self) -> bool {
+        let ends = [&self.ends, &self.rests, &self.rests_some, &self.prefixes, &self.slashed];
+        self.literals.is_empty()
+            && self.patterns.is_empty()
+            && ends.iter().all(|end| end.is_empty())
     }
 }
 
@@ -248,18 +317,9 @@ impl<'t, 'p, T> Search<'t, 'p, '_, T> {
     }
 
     fn rest(&mut self, node: &'t Node<T>, rest: &'p str) -> Option<Match<'t, 'p, T>> {
-        let mut best: Option<(Fit, &Entry<T>)> = None;
-        for (some, entry) in &node.rests {
-            if *some && rest.is_empty() {
-                continue;
-            }
-            match entry.methods.fit(self.method) {
-                Some(fit) if best.is_none_or(|(known, _)| fit < known) => best = Some((fit, entry)),
-                Some(_) => {}
-                None => self.other = self.other.or(entry.methods),
-            }
-        }
-        let (_, entry) = best?;
+        let some = if rest.is_empty() { &[][..] } else { &node.rests_some };
+        let entry = choose(some, self.method, &mut self.other);
+        let entry = entry.or_else(|| choose(&node.rests, self.method, &mut self.other))?;
         let mut values = self.values.clone();
         values.push(rest);
         Some(entry.matched(values, None))

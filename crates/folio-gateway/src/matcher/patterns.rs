@@ -1,37 +1,36 @@
 //! Placeholders of paths as compiled patterns. A pattern is compiled once, however many routes and however many
 //! tables have it.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use folio_model::Part;
 use regex::{Regex, RegexBuilder};
 
 /// The most memory one compiled pattern may take.
 const PATTERN_SIZE_MAX: usize = 256 * 1024;
+/// How many compiled patterns are remembered.
+const PATTERNS_MAX: usize = 10_000;
 
-/// Everything that was compiled; nothing for what is no regular expression.
+/// Everything that was compiled; nothing for what is no regular expression. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Patterns(HashMap<String, Option<Regex>>);
+pub struct Patterns(Arc<Mutex<HashMap<String, Option<Arc<Regex>>>>>);
 
 /// What a segment with placeholders has to be.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Pattern {
+    /// One placeholder with a regular expression.
+    Whole(Arc<Regex>),
+    /// Several, or with text around; one named group for each.
+    Mixed(Arc<Regex>),
     /// One placeholder, anything but nothing.
     Any,
-    /// One placeholder with a regular expression.
-    Whole(Regex),
-    /// Several, or with text around; one named group for each.
-    Mixed(Regex),
 }
 
 impl Patterns {
-    /// Forgets what no table has used for long, by starting anew when there is too much.
-    pub(super) fn kept(&self) -> Self {
-        if self.0.len() > 10_000 { Self::default() } else { self.clone() }
-    }
-
     /// Compiles a segment; nothing if one of its patterns is no regular expression, or a huge one.
-    pub(super) fn compile(&mut self, parts: &[Part]) -> Option<Pattern> {
+    pub(super) fn compile(&self, parts: &[Part]) -> Option<Pattern> {
         match parts {
             [Part::Parameter { pattern: None, .. }] => Some(Pattern::Any),
             [Part::Parameter { pattern: Some(pattern), .. }] => {
@@ -43,7 +42,7 @@ impl Patterns {
         }
     }
 
-    fn mixed(&mut self, parts: &[Part]) -> Option<Pattern> {
+    fn mixed(&self, parts: &[Part]) -> Option<Pattern> {
         let (mut text, mut groups) = ("^".to_owned(), 0);
         for part in parts {
             match part {
@@ -60,14 +59,18 @@ impl Patterns {
         self.build(&text).map(Pattern::Mixed)
     }
 
-    fn build(&mut self, text: &str) -> Option<Regex> {
-        if let Some(known) = self.0.get(text) {
+    fn build(&self, text: &str) -> Option<Arc<Regex>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(text) {
             return known.clone();
         }
         let mut builder = RegexBuilder::new(text);
         let builder = builder.size_limit(PATTERN_SIZE_MAX).dfa_size_limit(PATTERN_SIZE_MAX);
-        let built = builder.build().ok();
-        self.0.insert(text.to_owned(), built.clone());
+        let built = builder.build().ok().map(Arc::new);
+        if known.len() >= PATTERNS_MAX {
+            known.clear();
+        }
+        known.insert(text.to_owned(), built.clone());
         built
     }
 }
@@ -91,14 +94,21 @@ impl Pattern {
         }
     }
 
-    /// Whether both are the same.
-    pub(super) fn same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Any, Self::Any) => true,
-            (Self::Whole(one), Self::Whole(two)) | (Self::Mixed(one), Self::Mixed(two)) => {
-                one.as_str() == two.as_str()
-            }
-            _ => false,
+    /// The order in which patterns are tried: those that say more first, so that it does not depend on the order
+    /// in which routes were made.
+    pub(super) fn cmp(&self, other: &Self) -> Ordering {
+        let key = |pattern: &Self| match pattern {
+            Self::Whole(_) => 0,
+            Self::Mixed(_) => 1,
+            Self::Any => 2,
+        };
+        key(self).cmp(&key(other)).then_with(|| self.as_str().cmp(other.as_str()))
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Whole(regex) | Self::Mixed(regex) => regex.as_str(),
+            Self::Any => "",
         }
     }
 }
