@@ -4,18 +4,19 @@
 //! folio stores). Absent and null are different: skip a field to leave it out.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::Digest;
+
+mod writer;
 
 /// Encodes a value canonically. Equal values give equal bytes, whatever order their keys came in.
 ///
 /// # Panics
 /// If the value has a map whose keys are not strings, which no folio type has.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    let value = serde_json::to_value(value).expect("folio values have string keys");
-    let mut bytes = Vec::new();
-    write(&value, &mut bytes);
+    let mut bytes = Vec::with_capacity(512);
+    let written = value.serialize(writer::Writer(&mut bytes));
+    written.expect("folio values have string keys");
     bytes
 }
 
@@ -24,63 +25,13 @@ pub fn digest<T: Serialize>(value: &T) -> Digest {
     Digest::of(&encode(value))
 }
 
-fn write(value: &Value, bytes: &mut Vec<u8>) {
-    match value {
-        Value::Null => bytes.extend_from_slice(b"null"),
-        Value::Bool(true) => bytes.extend_from_slice(b"true"),
-        Value::Bool(false) => bytes.extend_from_slice(b"false"),
-        Value::Number(number) => bytes.extend_from_slice(number_text(number).as_bytes()),
-        Value::String(text) => write_text(text, bytes),
-        Value::Array(items) => {
-            bytes.push(b'[');
-            for (index, item) in items.iter().enumerate() {
-                separate(index, bytes);
-                write(item, bytes);
-            }
-            bytes.push(b']');
-        }
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by_key(|(key, _)| key.as_bytes());
-            bytes.push(b'{');
-            for (index, (key, item)) in fields.into_iter().enumerate() {
-                separate(index, bytes);
-                write_text(key, bytes);
-                bytes.push(b':');
-                write(item, bytes);
-            }
-            bytes.push(b'}');
-        }
-    }
-}
-
-fn separate(index: usize, bytes: &mut Vec<u8>) {
-    if index > 0 {
-        bytes.push(b',');
-    }
-}
-
-fn write_text(text: &str, bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(Value::from(text).to_string().as_bytes());
-}
-
-/// `1`, `1.0` and `1e0` are one number, so they get one spelling.
-fn number_text(number: &serde_json::Number) -> String {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    match number.as_f64() {
-        Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() < EXACT_MAX => {
-            // Adding zero turns -0.0 into 0.0.
-            format!("{:.0}", value + 0.0)
-        }
-        _ => number.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -131,6 +82,45 @@ mod tests {
         fn different_values_have_different_encodings(a in any_value(), b in any_value()) {
             prop_assert_eq!(a == b, encode(&a) == encode(&b));
         }
+    }
+
+    /// Every shape serde has for a value.
+    #[derive(Serialize)]
+    struct Shapes {
+        z: (u8, Option<char>),
+        a: BTreeMap<String, Variant>,
+        unit: (),
+        nothing: Vec<u8>,
+        empty: Empty,
+    }
+
+    #[derive(Serialize)]
+    struct Empty {}
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Variant {
+        Unit,
+        One(f32),
+        Two(i8, bool),
+        Fields { b: u64, a: &'static str },
+    }
+
+    #[test]
+    fn every_shape_is_written_as_its_json_value_is() {
+        use Variant::{Fields, One, Two, Unit};
+        let variants = [Unit, One(1.5), Two(-1, true), Fields { b: u64::MAX, a: "\"\u{1}é" }];
+        let names = ["é", "\n", "", "a\"b"].map(str::to_owned);
+        let shapes = Shapes {
+            z: (1, Some('x')),
+            a: names.into_iter().zip(variants).collect(),
+            unit: (),
+            nothing: Vec::new(),
+            empty: Empty {},
+        };
+        let value = serde_json::to_value(&shapes).unwrap();
+        assert_eq!(encode(&shapes), encode(&value));
+        assert_eq!(serde_json::from_slice::<Value>(&encode(&shapes)).unwrap(), value);
     }
 
     #[test]

@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 of some bytes, written `sha256:<64 hex digits>`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
+
+const PREFIX: &str = "sha256:";
+const TEXT_BYTES: usize = PREFIX.len() + 64;
 
 impl Digest {
     /// Digests bytes that are already in memory.
@@ -32,6 +35,14 @@ impl Digest {
         hex::encode(self.0)
     }
 
+    /// Writes the whole text into a buffer. Entries hold many digests, so this is worth not allocating.
+    fn write<'a>(&self, buffer: &'a mut [u8; TEXT_BYTES]) -> &'a str {
+        let (prefix, digits) = buffer.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX.as_bytes());
+        hex::encode_to_slice(self.0, digits).expect("two digits for each byte");
+        std::str::from_utf8(buffer).expect("a prefix and hex digits are ASCII")
+    }
+
     /// The first 12 hex digits, for people.
     pub fn short(&self) -> String {
         hex::encode(&self.0[..6])
@@ -47,7 +58,7 @@ impl FromStr for Digest {
     type Err = DigestError;
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let mut bytes = [0; 32];
-        let digits = text.strip_prefix("sha256:").filter(|digits| *digits == digits.to_lowercase());
+        let digits = text.strip_prefix(PREFIX).filter(|digits| *digits == digits.to_lowercase());
         digits
             .and_then(|digits| hex::decode_to_slice(digits, &mut bytes).ok())
             .map(|()| Self(bytes))
@@ -62,15 +73,15 @@ impl TryFrom<String> for Digest {
     }
 }
 
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.write(&mut [0; TEXT_BYTES]))
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str(self.write(&mut [0; TEXT_BYTES]))
     }
 }
 
