@@ -7,9 +7,11 @@ mod error;
 mod index;
 mod ledger;
 mod migrate;
+mod newest;
 mod query;
 mod queue;
 mod readers;
+mod session;
 mod settings;
 mod state;
 mod verify;
@@ -18,6 +20,7 @@ mod writer;
 pub use db::{Db, Options};
 pub use ledger::SqliteLedger;
 pub use queue::SqliteQueue;
+pub(crate) use writer::same;
 
 #[cfg(test)]
 mod tests;

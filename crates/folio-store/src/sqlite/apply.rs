@@ -8,9 +8,10 @@ use folio_model::{Answer, Change, Digest, Entry, EntryHash, Snapshot, canonical}
 use rusqlite::{Connection, params};
 
 use super::index;
+use super::newest::Newest;
 use super::query::{exists, run, signed, to_json};
+use super::session::Session;
 use super::state::builds::own_key;
-use super::state::{Seen, history};
 
 mod builds;
 mod edits;
@@ -20,12 +21,13 @@ mod triggers;
 mod versions;
 
 /// Runs a plan against the newest state and writes what it wants.
-pub(crate) fn append(conn: &Connection, plan: &mut Plan) -> Result<Option<Entry>, StoreError> {
-    let Some(change) = plan(&Seen(conn))? else { return Ok(None) };
+pub(crate) fn append(session: &Session, plan: &mut Plan) -> Result<Option<Entry>, StoreError> {
+    let newest = Newest(session);
+    let Some(change) = plan(&newest)? else { return Ok(None) };
     crash::point("ledger.planned");
-    let (head, last) = history::tip(conn)?;
+    let (head, last) = newest.tip()?;
     let entry = Entry::of(&change, head + 1);
-    Writing { conn, seq: entry.seq }.change(&change, &entry, last)?;
+    Writing { conn: session, session, seq: entry.seq }.change(&change, &entry, last)?;
     crash::point("ledger.applied");
     Ok(Some(entry))
 }
@@ -33,6 +35,8 @@ pub(crate) fn append(conn: &Connection, plan: &mut Plan) -> Result<Option<Entry>
 /// One change on its way into the database.
 struct Writing<'a> {
     conn: &'a Connection,
+    /// The connection with what is known of the rows behind it.
+    session: &'a Session,
     /// The entry's place.
     seq: u64,
 }
@@ -45,8 +49,8 @@ impl Writing<'_> {
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
         self.app_version(change)?;
         change.answer.iter().try_for_each(|answer| self.answer(answer))?;
-        index::require(self.conn, &change.requires, change.at)?;
-        index::free(self.conn, &change.frees, change.at)
+        index::require(self.session, &change.requires, change.at)?;
+        index::free(self.session, &change.frees, change.at)
     }
 
     fn entry(&self, entry: &Entry, last: EntryHash) -> Result<(), StoreError> {
@@ -56,7 +60,9 @@ impl Writing<'_> {
         let sql = "INSERT INTO entries (seq, app, undoes, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
         let undoes = entry.undoes.map(signed);
         let values = params![signed(self.seq), entry.app.as_str(), undoes, body, hash.as_bytes()];
-        run(self.conn, sql, values).map(|_| ())
+        run(self.conn, sql, values)?;
+        self.session.known(|known| known.tip = Some((self.seq, hash)));
+        Ok(())
     }
 
     /// Stores snapshots, in whatever order. What those that are new stand on must be stored, too.
@@ -72,10 +78,13 @@ impl Writing<'_> {
 
     /// Stores a snapshot and says whether it is new.
     fn snapshot(&self, snapshot: &Snapshot) -> Result<bool, StoreError> {
-        let sql = "INSERT INTO snapshots (digest, encoding, body, pin, build) \
-                   VALUES (?1, 1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
         let body = canonical::encode(snapshot);
         let digest = Digest::of(&body);
+        if self.session.known(|known| known.snapshots.get(&digest).is_some()) {
+            return Ok(false);
+        }
+        let sql = "INSERT INTO snapshots (digest, encoding, body, pin, build) \
+                   VALUES (?1, 1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
         let (pin, build) = (package_pin(snapshot), own_key(snapshot));
         let (pin, build) =
             (pin.as_ref().map(Digest::as_bytes), build.as_ref().map(Digest::as_bytes));
@@ -85,6 +94,7 @@ impl Writing<'_> {
         for content in snapshot.contents() {
             run(self.conn, sql, params![digest.as_bytes(), content.tree.as_bytes()])?;
         }
+        self.session.known(|known| known.snapshots.put(digest, ()));
         Ok(added == 1)
     }
 

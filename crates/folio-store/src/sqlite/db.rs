@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::failure;
 use super::readers::Readers;
+use super::session::Session;
 use super::writer::Writer;
 use super::{directory, migrate, settings};
 
@@ -84,20 +85,32 @@ impl Db {
     /// A caller that stops waiting does not stop the job.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        job: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.write_then(job, |_| ()).await
+        self.writer()?.write(job, |_| ()).await
     }
 
     /// Runs a job that writes; `durable` hears of its result once it is durable, before the caller does.
     pub(crate) async fn write_then<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        job: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
         durable: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T, StoreError> {
-        let writer = self.shared.writer.as_ref();
+        self.writer()?.write(job, durable).await
+    }
+
+    /// As [`Db::write_then`], for a job that may be run again; it shares a transaction at less cost.
+    pub(crate) async fn write_repeatable<T: Send + 'static>(
+        &self,
+        job: impl FnMut(&Session) -> Result<T, StoreError> + Send + 'static,
+        durable: impl FnOnce(&T) + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer()?.write_repeatable(job, durable).await
+    }
+
+    fn writer(&self) -> Result<&Writer, StoreError> {
         let read_only = || StoreError::failed("write to the database", "it is open for reading");
-        writer.ok_or_else(read_only)?.write(job, durable).await
+        self.shared.writer.as_ref().ok_or_else(read_only)
     }
 
     /// Runs a job that reads, on a state that stands still and holds every write acknowledged before.

@@ -8,40 +8,46 @@ use rusqlite::{Connection, OptionalExtension, Params, params};
 
 use super::Db;
 use super::error::failure;
+use super::session::{Known, Session};
 use crate::blobs::index::{self, Index, Job, Meta, Pack, PackId, Place, Row, Spot, Table};
 
 /// Notes the use of blobs inside a transaction; refuses if one is not stored.
 pub(crate) fn require(
-    conn: &Connection,
+    session: &Session,
     digests: &[Digest],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    index::require(&mut Rows(conn), digests, now)
+    index::require(&mut Rows(session, Some(session)), digests, now)
 }
 
 /// Starts the grace period of blobs that lost a user, inside a transaction.
 pub(crate) fn free(
-    conn: &Connection,
+    session: &Session,
     digests: &[Digest],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    index::free(&mut Rows(conn), digests, now)
+    index::free(&mut Rows(session, Some(session)), digests, now)
 }
 
 #[async_trait]
 impl Index for Db {
     async fn look(&self, job: Job) -> Result<(), StoreError> {
-        self.read(move |conn| job(&mut Rows(conn))).await
+        self.read(move |conn| job(&mut Rows(conn, None))).await
     }
 
     async fn change(&self, job: Job) -> Result<(), StoreError> {
-        self.write(move |conn| job(&mut Rows(conn))).await
+        self.write(move |session| job(&mut Rows(session, Some(session)))).await
     }
 }
 
-struct Rows<'a>(&'a Connection);
+/// The rows a connection sees, and what is known of them if it is the one that writes.
+struct Rows<'a>(&'a Connection, Option<&'a Session>);
 
 impl Rows<'_> {
+    fn known<T>(&self, job: impl FnOnce(&mut Known) -> T) -> Option<T> {
+        self.1.map(|session| session.known(job))
+    }
+
     fn execute(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
         let run = |conn: &Connection| conn.prepare_cached(sql)?.execute(values);
         run(self.0).map(|_| ()).map_err(failure("write to the index of blobs"))
@@ -78,13 +84,21 @@ impl Table for Rows<'_> {
     fn row(&self, digest: Digest) -> Result<Option<Row>, StoreError> {
         let sql = "SELECT kind, pack, block_at, block_bytes, at, bytes, files_total, bytes_total, checksum, \
                    touched, digest FROM blobs WHERE digest = ?1";
-        self.one(sql, [digest.as_bytes()], read_row)
+        if let Some(row) = self.known(|known| known.blobs.get(&digest).copied()).flatten() {
+            return Ok(Some(row));
+        }
+        let row = self.one(sql, [digest.as_bytes()], read_row)?;
+        if let Some(row) = row {
+            self.known(|known| known.blobs.put(digest, row));
+        }
+        Ok(row)
     }
 
     fn set(&mut self, digest: Digest, row: &Row) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO blobs (digest, kind, pack, block_at, block_bytes, at, bytes, \
                    files_total, bytes_total, checksum, touched) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        self.known(|known| known.blobs.put(digest, *row));
         let spot = row.place.spot;
         let checksum = row.checksum.as_ref().map(Digest::as_bytes);
         self.execute(
@@ -106,11 +120,13 @@ impl Table for Rows<'_> {
     }
 
     fn touch(&mut self, digest: Digest, at: u64) -> Result<(), StoreError> {
+        self.known(|known| known.blobs.remove(&digest));
         let sql = "UPDATE blobs SET touched = ?2 WHERE digest = ?1";
         self.execute(sql, params![digest.as_bytes(), signed(at)?])
     }
 
     fn remove(&mut self, digest: Digest) -> Result<(), StoreError> {
+        self.known(|known| known.blobs.remove(&digest));
         self.execute("DELETE FROM blobs WHERE digest = ?1", [digest.as_bytes()])?;
         self.execute("DELETE FROM unpacked WHERE archive = ?1", [digest.as_bytes()])?;
         self.execute("DELETE FROM unpacked WHERE tree = ?1", [digest.as_bytes()])
@@ -146,11 +162,17 @@ impl Table for Rows<'_> {
     }
 
     fn meta(&self, key: Meta) -> Result<u64, StoreError> {
+        if let Some(value) = self.known(|known| known.numbers.get(&key).copied()).flatten() {
+            return Ok(value);
+        }
         let sql = "SELECT value FROM blob_meta WHERE key = ?1";
-        Ok(self.one(sql, [meta_key(key)], |row| unsigned(row, 0))?.unwrap_or(0))
+        let value = self.one(sql, [meta_key(key)], |row| unsigned(row, 0))?.unwrap_or(0);
+        self.known(|known| known.numbers.insert(key, value));
+        Ok(value)
     }
 
     fn set_meta(&mut self, key: Meta, value: u64) -> Result<(), StoreError> {
+        self.known(|known| known.numbers.insert(key, value));
         let sql = "INSERT OR REPLACE INTO blob_meta (key, value) VALUES (?1, ?2)";
         self.execute(sql, params![meta_key(key), signed(value)?])
     }

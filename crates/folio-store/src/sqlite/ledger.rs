@@ -26,13 +26,13 @@ impl SqliteLedger {
 impl Ledger for SqliteLedger {
     async fn append(&self, mut plan: Plan) -> Result<Option<Entry>, StoreError> {
         let head = self.head.clone();
-        let job = move |conn: &_| apply::append(conn, &mut plan);
+        let job = move |session: &_| apply::append(session, &mut plan);
         let durable = move |entry: &Option<Entry>| {
             if let Some(entry) = entry {
                 head.send_replace(entry.seq);
             }
         };
-        self.db.write_then(job, durable).await
+        self.db.write_repeatable(job, durable).await
     }
 
     async fn view(&self, look: Look) -> Result<(), StoreError> {

@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/002_blobs.sql")),
     Step { sql: include_str!("../schema/003_builds.sql"), then: note_build_keys },
     Step::plain(include_str!("../schema/004_queue.sql")),
+    Step::plain(include_str!("../schema/005_fewer_indexes.sql")),
 ];
 
 /// What turns one schema into the next.

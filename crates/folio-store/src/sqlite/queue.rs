@@ -26,7 +26,7 @@ impl SqliteQueue {
     /// directory, because it tells its own watchers only.
     pub async fn open(db: Db) -> Result<Self, StoreError> {
         let queue = Self::read_only(db);
-        queue.db.write(free_all).await?;
+        queue.db.write(|session| free_all(session)).await?;
         Ok(queue)
     }
 
@@ -46,7 +46,7 @@ impl SqliteQueue {
                 pushed.send_modify(|pushed| *pushed += 1);
             }
         };
-        self.db.write_then(job, tell).await
+        self.db.write_then(|session| job(session), tell).await
     }
 }
 

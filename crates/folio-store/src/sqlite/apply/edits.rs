@@ -112,6 +112,7 @@ impl Writing<'_> {
     pub(super) fn touch(&self, app: &AppName, uid: UnitUid) -> Result<(), StoreError> {
         let sql = "UPDATE units SET revision = ?3 WHERE uid = ?1 AND app = ?2";
         let values = params![uid.0.as_bytes(), app.as_str(), signed(self.seq)];
+        self.session.known(|known| known.forget_unit(uid));
         ensure(run(self.conn, sql, values)? == 1, || format!("unit {uid}"))
     }
 

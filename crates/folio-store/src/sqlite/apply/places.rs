@@ -2,27 +2,33 @@
 
 use folio_core::ports::StoreError;
 use folio_model::{
-    AppName, AppVersion, Change, Digest, Number, Placement, UnitUid, VersionId, canonical,
+    AppName, Change, Digest, Number, Placement, UnitKey, UnitUid, VersionId, canonical,
 };
 use rusqlite::params;
 
 use super::{Writing, ensure};
+use crate::sqlite::newest::Newest;
 use crate::sqlite::query::{exists, moment, run, signed, to_json};
-use crate::sqlite::state::places::{Placed, newest};
+use crate::sqlite::session::Known;
+use crate::sqlite::state::places::Placed;
 
 impl Writing<'_> {
     pub(super) fn app_version(&self, change: &Change) -> Result<(), StoreError> {
         match &change.app_version {
             Some(id) => {
-                let last = newest(self.conn, &change.app)?;
-                let number = last.as_ref().map_or(Number::FIRST, |last| last.number.next());
+                let last = Newest(self.session).newest_app_version(&change.app)?;
+                let number = last.as_ref().map_or(Number::FIRST, |(number, _)| number.next());
                 let mut placed = Placed::default();
                 for (uid, to) in &change.placements {
                     let noted = self.place(&change.app, number, *uid, to.as_ref())?;
                     let again = noted && placed.insert(*uid, to.clone()).is_some();
                     ensure(!again, || format!("the place of unit {uid}"))?;
                 }
-                self.add_app_version(change, id, (last, &placed))
+                let parent = last.map(|(_, id)| id);
+                self.add_app_version(change, &placed, (number, id, parent.as_ref()))?;
+                let newest = (number, id.clone());
+                self.session.known(|known| known.newest.put(change.app.clone(), newest));
+                Ok(())
             }
             None if change.placements.is_empty() => Ok(()),
             None => Err(StoreError::failed("append a change", "it places units in no app version")),
@@ -34,19 +40,17 @@ impl Writing<'_> {
     fn add_app_version(
         &self,
         change: &Change,
-        id: &VersionId,
-        (last, placed): (Option<AppVersion>, &Placed),
+        placed: &Placed,
+        (number, id, parent): (Number, &VersionId, Option<&VersionId>),
     ) -> Result<(), StoreError> {
-        let number = last.as_ref().map_or(Number::FIRST, |last| last.number.next());
-        let app = change.app.as_str();
         let sql = "INSERT INTO app_versions (app, number, id, parent, seq, at, by, message, git, placed) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let digest = canonical::digest(placed);
         let values = params![
-            app,
+            change.app.as_str(),
             signed(number.get()),
             id.as_str(),
-            last.as_ref().map(|last| last.id.as_str()),
+            parent.map(VersionId::as_str),
             signed(self.seq),
             moment(change.at),
             change.by.as_str(),
@@ -54,10 +58,9 @@ impl Writing<'_> {
             change.git.as_ref().map(to_json),
             digest.as_bytes(),
         ];
-        let added = run(self.conn, sql, values)?;
-        ensure(added == 1, || format!("app version `{id}`"))?;
-        let sql = "INSERT INTO taken_ids (app, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        run(self.conn, sql, [app, id.as_str()]).map(|_| ())
+        run(self.conn, sql, values)?;
+        let taken = self.take_id(&change.app, id, (&[], number))?;
+        ensure(taken, || format!("app version `{id}`"))
     }
 
     /// Ends the interval a unit stands in and, if it is still there, begins the next. False if nothing changed.
@@ -69,8 +72,10 @@ impl Writing<'_> {
         to: Option<&Placement>,
     ) -> Result<bool, StoreError> {
         let since = signed(number.get());
-        let sql =
-            "UPDATE placements SET until = ?2 WHERE unit = ?1 AND until IS NULL AND since < ?2";
+        // A unit's intervals follow one another, so only the last can be open.
+        let sql = "UPDATE placements SET until = ?2 WHERE unit = ?1 AND until IS NULL AND since < ?2 \
+                   AND since = (SELECT max(since) FROM placements WHERE unit = ?1)";
+        self.session.known(|known| known.places.put(uid, to.cloned()));
         let ended = run(self.conn, sql, params![uid.0.as_bytes(), since])? == 1;
         let Some(to) = to else { return Ok(ended) };
         self.fits(app, uid, to)?;
@@ -92,6 +97,11 @@ impl Writing<'_> {
 
     /// Refuses a placement of another unit. Its snapshots are held by their foreign keys.
     fn fits(&self, app: &AppName, uid: UnitUid, to: &Placement) -> Result<(), StoreError> {
+        let fits = |key: &UnitKey| key.app == *app && key.kind == to.kind && key.name == to.name;
+        let known = |known: &mut Known| known.units.get(&uid).is_some_and(|unit| fits(&unit.key));
+        if to.uid == uid && self.session.known(known) {
+            return Ok(());
+        }
         let sql = "SELECT 1 FROM units WHERE uid = ?1 AND app = ?2 AND kind = ?3 AND name = ?4";
         let values = params![uid.0.as_bytes(), app.as_str(), to.kind.as_str(), to.name.as_str()];
         let known = to.uid == uid && exists(self.conn, sql, values)?;

@@ -1,12 +1,14 @@
 //! Writes the edits of versions. No edit alters one: publishing adds, deleting hides, restoring shows again.
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{AppName, Digest, Edit, Kind, Number, Unit, UnitUid, Version, VersionKey};
+use folio_model::{
+    AppName, Digest, Edit, Kind, Number, Unit, UnitUid, Version, VersionId, VersionKey,
+};
 use rusqlite::params;
 
 use super::{Writing, ensure};
-use crate::sqlite::query::{moment, one, run, signed};
-use crate::sqlite::state::units::kind;
+use crate::sqlite::newest::Newest;
+use crate::sqlite::query::{moment, run, signed};
 use crate::sqlite::state::{Seen, versions};
 
 impl Writing<'_> {
@@ -20,20 +22,50 @@ impl Writing<'_> {
     ) -> Result<(), StoreError> {
         let sql = "UPDATE units SET next_number = ?3 + 1, newest = ?3, \
                    latest = CASE WHEN ?5 THEN latest ELSE ?3 END, revision = ?4 \
-                   WHERE uid = ?1 AND app = ?2 AND next_number = ?3 AND deleted_in IS NULL \
-                   RETURNING kind";
+                   WHERE uid = ?1 AND app = ?2 AND next_number = ?3 AND deleted_in IS NULL";
         let number = signed(version.number.get());
         let values = params![uid.0.as_bytes(), app.as_str(), number, signed(self.seq), waits];
-        let kind = one(self.conn, sql, values, |row| kind(row, 0))?;
-        ensure(kind.is_some(), || format!("version {number} of unit {uid}"))?;
+        let next = run(self.conn, sql, values)? == 1;
+        ensure(next, || format!("version {number} of unit {uid}"))?;
+        let kind = self.note_published(uid, version.number, waits)?;
         let awaited = if waits { Some(self.awaited(version)?) } else { None };
-        let added = self.insert(uid, version, awaited)? == 1;
-        ensure(added, || format!("version `{}`", version.id))?;
+        self.insert(uid, version, awaited)?;
         if kind == Some(Kind::Trigger) && !waits {
             self.aim(app, uid, Some(version.snapshot))?;
         }
-        let sql = "INSERT INTO taken_ids (app, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        run(self.conn, sql, [app.as_str(), version.id.as_str()]).map(|_| ())
+        let taken = self.take_id(app, &version.id, (uid.0.as_bytes(), version.number))?;
+        ensure(taken, || format!("version `{}`", version.id))
+    }
+
+    /// Notes what a publish makes of its unit, and says what kind of unit it is.
+    fn note_published(
+        &self,
+        uid: UnitUid,
+        number: Number,
+        waits: bool,
+    ) -> Result<Option<Kind>, StoreError> {
+        self.session.known(|known| {
+            if let Some(unit) = known.units.get_mut(&uid) {
+                unit.next_number = number.next();
+                unit.newest = Some(number);
+                unit.latest = if waits { unit.latest } else { Some(number) };
+                unit.revision = self.seq;
+            }
+        });
+        Ok(Newest(self.session).unit_by_uid(uid)?.map(|unit| unit.key.kind))
+    }
+
+    /// Gives an id to a version of a unit, or to an app version, which has no owner. False if it had it already.
+    pub(super) fn take_id(
+        &self,
+        app: &AppName,
+        id: &VersionId,
+        (owner, number): (&[u8], Number),
+    ) -> Result<bool, StoreError> {
+        let sql = "INSERT INTO ids (app, id, owner, number) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT DO NOTHING";
+        let values = params![app.as_str(), id.as_str(), owner, signed(number.get())];
+        Ok(run(self.conn, sql, values)? == 1)
     }
 
     fn insert(
@@ -41,10 +73,10 @@ impl Writing<'_> {
         uid: UnitUid,
         version: &Version,
         awaited: Option<Digest>,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<(), StoreError> {
         let sql = "INSERT INTO versions (unit, number, id, snapshot, uses_unit, uses_number, archive, \
                    created_at, created_by, description, waits_for) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         let values = params![
             uid.0.as_bytes(),
             signed(version.number.get()),
@@ -58,7 +90,7 @@ impl Writing<'_> {
             version.description,
             awaited.as_ref().map(Digest::as_bytes),
         ];
-        run(self.conn, sql, values)
+        run(self.conn, sql, values).map(|_| ())
     }
 
     pub(super) fn delete_version(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
@@ -104,6 +136,7 @@ impl Writing<'_> {
             self.aim(&unit.key.app, unit.uid, snapshot)?;
         }
         let number = |version: Option<Version>| version.map(|version| signed(version.number.get()));
+        self.session.known(|known| known.forget_unit(unit.uid));
         let sql = "UPDATE units SET latest = ?2, newest = ?3 WHERE uid = ?1";
         let values = params![unit.uid.0.as_bytes(), number(latest), number(newest)];
         run(self.conn, sql, values).map(|_| ())

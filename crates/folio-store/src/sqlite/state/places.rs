@@ -41,7 +41,10 @@ pub(super) fn by_id(
     app: &AppName,
     id: &VersionId,
 ) -> Result<Option<AppVersion>, StoreError> {
-    let sql = select_app_versions!("WHERE app = ?1 AND id = ?2");
+    let sql = select_app_versions!(
+        "WHERE app = ?1 AND number = \
+         (SELECT number FROM ids WHERE app = ?1 AND id = ?2 AND owner = x'')"
+    );
     one(conn, sql, [app.as_str(), id.as_str()], read)
 }
 
@@ -90,7 +93,8 @@ pub(super) fn at(
 
 pub(super) fn standing(conn: &Connection, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
     let sql = select_placements!(
-        "FROM placements JOIN units ON uid = unit WHERE unit = ?1 AND until IS NULL"
+        "FROM placements JOIN units ON uid = unit WHERE unit = ?1 AND until IS NULL \
+         AND since = (SELECT max(since) FROM placements WHERE unit = ?1)"
     );
     one(conn, sql, [unit.0.as_bytes()], read_placement)
 }

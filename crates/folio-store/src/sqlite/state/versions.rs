@@ -37,7 +37,10 @@ pub(super) fn by_id(
     unit: UnitUid,
     id: &VersionId,
 ) -> Result<Option<(Version, bool)>, StoreError> {
-    let sql = select_versions!("WHERE unit = ?1 AND id = ?2");
+    let sql = select_versions!(
+        "WHERE unit = ?1 AND number = (SELECT number FROM ids WHERE \
+         app = (SELECT app FROM units WHERE uid = ?1) AND id = ?2 AND owner = ?1)"
+    );
     one(conn, sql, params![unit.0.as_bytes(), id.as_str()], read_with_fate)
 }
 
@@ -89,7 +92,7 @@ pub(super) fn id_taken(
     app: &AppName,
     id: &VersionId,
 ) -> Result<bool, StoreError> {
-    exists(conn, "SELECT 1 FROM taken_ids WHERE app = ?1 AND id = ?2", [app.as_str(), id.as_str()])
+    exists(conn, "SELECT 1 FROM ids WHERE app = ?1 AND id = ?2", [app.as_str(), id.as_str()])
 }
 
 /// Reads a snapshot and checks that it is what its digest says.

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::sqlite::apply;
+use crate::sqlite::session::Session;
 use crate::sqlite::state::Seen;
 
 type Question = fn(&dyn State, &Named) -> Result<(), StoreError>;
@@ -66,12 +67,12 @@ async fn steps(versions: u64) -> Vec<(&'static str, u64)> {
     let world = World::new(&ledger).await;
     let unit = world.create(Kind::Package, "code").await;
     let changes: Vec<_> = (1..=versions).map(|n| publish(&world, &unit, n)).collect();
-    let append = |conn: &Connection, change: Change| {
+    let append = |session: &Session, change: Change| {
         let mut plan: Plan = Box::new(move |_| Ok(Some(change.clone())));
-        apply::append(conn, &mut plan)
+        apply::append(session, &mut plan)
     };
     let write =
-        move |conn: &Connection| changes.into_iter().try_for_each(|c| append(conn, c).map(drop));
+        move |session: &Session| changes.into_iter().try_for_each(|c| append(session, c).map(drop));
     ledger.db.write(write).await.unwrap();
     let next = publish(&world, &unit, versions + 1);
     drop(world);
@@ -92,7 +93,7 @@ async fn steps(versions: u64) -> Vec<(&'static str, u64)> {
         costs.push((*name, count.load(Ordering::SeqCst)));
     }
     count.store(0, Ordering::SeqCst);
-    append(&conn, next).unwrap();
+    append(&Session::new(conn), next).unwrap();
     costs.push(("append", count.load(Ordering::SeqCst)));
     costs
 }

@@ -91,7 +91,10 @@ async fn an_altered_pointer_or_history_is_found() {
     check("DELETE FROM pointers", "missing row of pointers").await;
     check("UPDATE pointers SET place = '{}'", "row of the database").await;
     check("DELETE FROM pointer_moves", "the moves of alias `stable`").await;
-    check("DELETE FROM taken_ids WHERE id = 'f1'", "id `f1`").await;
+    check("DELETE FROM ids WHERE id = 'f1'", "id `f1`").await;
+    check("DELETE FROM ids WHERE id = 'g1'", "id `g1`").await;
+    check("UPDATE ids SET number = 7 WHERE id = 'f1'", "id `f1`").await;
+    check("UPDATE ids SET owner = zeroblob(16) WHERE id = 'f1'", "id `f1`").await;
     check("UPDATE app_versions SET parent = NULL", "does not follow its parent").await;
     check("UPDATE app_versions SET message = 'lies' WHERE number = 1", "app version 1").await;
 }

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::sqlite::error::failure;
+use crate::sqlite::session::Session;
 use crate::sqlite::settings;
 use crate::sqlite::writer::Writer;
 
@@ -32,7 +33,7 @@ fn counted(directory: &Path) -> (Writer, Arc<AtomicUsize>) {
 }
 
 async fn write(writer: &Writer, n: i64, bytes: usize) -> Result<(), StoreError> {
-    let job = move |conn: &Connection| {
+    let job = move |conn: &Session| {
         let sql = "INSERT INTO written VALUES (?1, ?2)";
         let values = rusqlite::params![n, "x".repeat(bytes)];
         conn.execute(sql, values).map(|_| ()).map_err(failure("write"))
@@ -41,7 +42,7 @@ async fn write(writer: &Writer, n: i64, bytes: usize) -> Result<(), StoreError> 
 }
 
 async fn written(writer: &Writer) -> Vec<i64> {
-    let job = |conn: &Connection| {
+    let job = |conn: &Session| {
         let mut statement = conn.prepare("SELECT n FROM written ORDER BY n").unwrap();
         let rows = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap);
         Ok(rows.collect())
@@ -53,7 +54,7 @@ async fn written(writer: &Writer) -> Vec<i64> {
 async fn together<T>(writer: &Writer, everyone: impl Future<Output = T>) -> T {
     let (start, started) = oneshot::channel();
     let (go, going) = mpsc::channel();
-    let busy = move |_: &Connection| {
+    let busy = move |_: &Session| {
         start.send(()).unwrap();
         going.recv().expect("told to go on");
         Ok(())
@@ -84,7 +85,7 @@ async fn a_job_that_fails_or_panics_takes_nothing_else_with_it() {
     let (writer, _) = counted(directory.path());
     let writer = &writer;
     let panics = writer.write(
-        |conn: &Connection| -> Result<(), StoreError> {
+        |conn: &Session| -> Result<(), StoreError> {
             conn.execute("INSERT INTO written VALUES (100, '')", []).unwrap();
             panic!("on purpose");
         },
@@ -109,7 +110,7 @@ async fn a_full_disk_refuses_the_whole_group_and_passes() {
     let (writer, _) = counted(directory.path());
     let pages = |pages: i64| {
         writer.write(
-            move |conn: &Connection| {
+            move |conn: &Session| {
                 conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
                     .map_err(failure("limit"))
             },

@@ -128,7 +128,7 @@ fn keys(conn: &Connection) -> Result<Keys, StoreError> {
         versions: set(all(conn, "SELECT unit, id FROM versions", [], |row| {
             Ok((uid(row, 0)?, text(row, 1)?))
         })?),
-        taken_ids: set(all(conn, "SELECT app, id FROM taken_ids", [], |row| {
+        taken_ids: set(all(conn, "SELECT DISTINCT app, id FROM ids", [], |row| {
             Ok((text(row, 0)?, text(row, 1)?))
         })?),
         moved: set(all(conn, moves, [], read_pointer)?),

@@ -58,6 +58,13 @@ const BREAKS: &[&str] = &[
         FROM app_versions WINDOW history AS (PARTITION BY app ORDER BY number)
      )
      WHERE parent IS NOT before OR number <> coalesce(last, 0) + 1",
+    "SELECT printf('id `%s` in app `%s` leads to no version `%s`', ids.id, ids.app, ids.id)
+     FROM ids LEFT JOIN versions
+     ON versions.unit = owner AND versions.number = ids.number AND versions.id = ids.id
+     LEFT JOIN app_versions
+     ON owner = x'' AND app_versions.app = ids.app AND app_versions.number = ids.number
+     AND app_versions.id = ids.id
+     WHERE versions.id IS NULL AND app_versions.id IS NULL",
 ];
 
 pub(super) fn hold(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {

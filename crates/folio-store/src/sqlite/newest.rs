@@ -1,0 +1,252 @@
+//! The newest state, as a plan sees it inside the writer's transaction: what the writer knows, else what SQLite
+//! holds.
+
+use folio_core::ports::{Page, PendingBuild, StandingTrigger, State, StoreError, TokenRecord};
+use folio_model::{
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
+    Placement, Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
+};
+
+use super::session::Session;
+use super::state::{Seen, history, places};
+
+/// The state after the last entry.
+pub(crate) struct Newest<'a>(pub(crate) &'a Session);
+
+impl Newest<'_> {
+    fn seen(&self) -> Seen<'_> {
+        Seen(self.0)
+    }
+
+    /// The last entry's place and the hash the next is chained to.
+    pub(crate) fn tip(&self) -> Result<(u64, EntryHash), StoreError> {
+        if let Some(tip) = self.0.known(|known| known.tip) {
+            return Ok(tip);
+        }
+        let tip = history::tip(self.0)?;
+        self.0.known(|known| known.tip = Some(tip));
+        Ok(tip)
+    }
+
+    /// The number and id of an app's newest app version.
+    pub(crate) fn newest_app_version(
+        &self,
+        app: &AppName,
+    ) -> Result<Option<(Number, VersionId)>, StoreError> {
+        if let Some(newest) = self.0.known(|known| known.newest.get(app).cloned()) {
+            return Ok(Some(newest));
+        }
+        Ok(places::newest(self.0, app)?.map(|newest| (newest.number, newest.id)))
+    }
+
+    fn note(&self, unit: Option<&Unit>) {
+        if let Some(unit) = unit {
+            self.0.known(|known| known.note_unit(unit.clone()));
+        }
+    }
+}
+
+impl State for Newest<'_> {
+    fn head(&self) -> Result<u64, StoreError> {
+        Ok(self.tip()?.0)
+    }
+
+    fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
+        if self.0.known(|known| known.apps.get(app).is_some()) {
+            return Ok(true);
+        }
+        let found = self.seen().has_app(app)?;
+        if found {
+            self.0.known(|known| known.apps.put(app.clone(), ()));
+        }
+        Ok(found)
+    }
+
+    fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
+        if let Some(unit) = self.0.known(|known| known.unit(key).cloned()) {
+            return Ok(Some(unit));
+        }
+        let unit = self.seen().unit(key)?;
+        self.note(unit.as_ref());
+        Ok(unit)
+    }
+
+    fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {
+        if let Some(unit) = self.0.known(|known| known.units.get(&uid).cloned()) {
+            return Ok(Some(unit));
+        }
+        let unit = self.seen().unit_by_uid(uid)?;
+        self.note(unit.as_ref());
+        Ok(unit)
+    }
+
+    fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
+        if let Some(placement) = self.0.known(|known| known.places.get(&unit).cloned()) {
+            return Ok(placement);
+        }
+        let placement = self.seen().placement(unit)?;
+        self.0.known(|known| known.places.put(unit, placement.clone()));
+        Ok(placement)
+    }
+
+    // What follows is asked of SQLite as it is.
+
+    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+        self.seen().token(id)
+    }
+
+    fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {
+        self.seen().units(app, kind)
+    }
+
+    fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        self.seen().version(key)
+    }
+
+    fn version_by_id(
+        &self,
+        unit: UnitUid,
+        id: &VersionId,
+    ) -> Result<Option<(Version, bool)>, StoreError> {
+        self.seen().version_by_id(unit, id)
+    }
+
+    fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError> {
+        self.seen().versions(unit, page)
+    }
+
+    fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        self.seen().version_before(key)
+    }
+
+    fn ready_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
+        self.seen().ready_before(key)
+    }
+
+    fn is_ready(&self, key: VersionKey) -> Result<bool, StoreError> {
+        self.seen().is_ready(key)
+    }
+
+    fn build(&self, key: Digest) -> Result<Option<BuildRecord>, StoreError> {
+        self.seen().build(key)
+    }
+
+    fn waiting(&self, key: Digest) -> Result<Vec<VersionKey>, StoreError> {
+        self.seen().waiting(key)
+    }
+
+    fn builds_pending(&self, limit: usize) -> Result<Vec<PendingBuild>, StoreError> {
+        self.seen().builds_pending(limit)
+    }
+
+    fn triggers_of(&self, app: &AppName, function: &Name) -> Result<Vec<Unit>, StoreError> {
+        self.seen().triggers_of(app, function)
+    }
+
+    fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError> {
+        self.seen().triggers()
+    }
+
+    fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
+        self.seen().users(package)
+    }
+
+    fn draft_users(&self, package: VersionKey) -> Result<Vec<UnitUid>, StoreError> {
+        self.seen().draft_users(package)
+    }
+
+    fn id_taken(&self, app: &AppName, id: &VersionId) -> Result<bool, StoreError> {
+        self.seen().id_taken(app, id)
+    }
+
+    fn alias(&self, unit: UnitUid, name: &VersionId) -> Result<Option<Alias>, StoreError> {
+        self.seen().alias(unit, name)
+    }
+
+    fn aliases(&self, unit: UnitUid) -> Result<Vec<Alias>, StoreError> {
+        self.seen().aliases(unit)
+    }
+
+    fn tag(&self, app: &AppName, name: &VersionId) -> Result<Option<Tag>, StoreError> {
+        self.seen().tag(app, name)
+    }
+
+    fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError> {
+        self.seen().tags(app)
+    }
+
+    fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
+        self.seen().pointers_to(key)
+    }
+
+    fn moves(&self, pointer: &Pointer) -> Result<Vec<Entry>, StoreError> {
+        self.seen().moves(pointer)
+    }
+
+    fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError> {
+        self.seen().snapshot(digest)
+    }
+
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, StoreError> {
+        self.seen().entry(seq)
+    }
+
+    fn entries(&self, app: Option<&AppName>, page: Page) -> Result<Vec<Entry>, StoreError> {
+        self.seen().entries(app, page)
+    }
+
+    fn entries_before(
+        &self,
+        app: &AppName,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.seen().entries_before(app, below, limit)
+    }
+
+    fn undone_by(&self, seq: u64) -> Result<Option<u64>, StoreError> {
+        self.seen().undone_by(seq)
+    }
+
+    fn app_version(&self, app: &AppName, number: Number) -> Result<Option<AppVersion>, StoreError> {
+        self.seen().app_version(app, number)
+    }
+
+    fn app_version_by_id(
+        &self,
+        app: &AppName,
+        id: &VersionId,
+    ) -> Result<Option<AppVersion>, StoreError> {
+        self.seen().app_version_by_id(app, id)
+    }
+
+    fn app_version_at(
+        &self,
+        app: &AppName,
+        at: Option<Timestamp>,
+    ) -> Result<Option<AppVersion>, StoreError> {
+        self.seen().app_version_at(app, at)
+    }
+
+    fn app_versions_before(
+        &self,
+        app: &AppName,
+        below: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<AppVersion>, StoreError> {
+        self.seen().app_versions_before(app, below, limit)
+    }
+
+    fn placements(&self, app: &AppName, at: Number) -> Result<Vec<Placement>, StoreError> {
+        self.seen().placements(app, at)
+    }
+
+    fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError> {
+        self.seen().answer(key)
+    }
+
+    fn content_roots(&self) -> Result<Vec<Digest>, StoreError> {
+        self.seen().content_roots()
+    }
+}
