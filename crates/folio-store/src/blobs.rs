@@ -6,14 +6,18 @@
 //! finds none of them touched since its mark. Whoever names a row again touches it or something above it that
 //! is also about to go: what the sweep had reached names only what it had reached. So one touch stops the round.
 
+mod abouts;
 mod batch;
 mod cache;
+mod commit;
+mod files;
 pub(crate) mod index;
 mod objects;
 mod pack;
 mod put;
 mod read;
 mod sweep;
+mod together;
 mod verify;
 
 use std::sync::Arc;
@@ -28,9 +32,11 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use tokio::sync::Semaphore;
 
+use self::abouts::Abouts;
 use self::cache::Cache;
 use self::index::{Index, Meta, change, look};
 use self::objects::Objects;
+use self::together::Gathering;
 use crate::memory::MemoryIndex;
 use crate::sqlite::Db;
 
@@ -53,6 +59,8 @@ pub struct PackStore {
     index: Arc<dyn Index>,
     clock: Arc<dyn Clock>,
     cache: Cache,
+    abouts: Abouts,
+    gathering: Gathering,
     /// Held by whoever removes objects or relies on none being removed.
     turn: Semaphore,
 }
@@ -64,7 +72,8 @@ impl PackStore {
         clock: Arc<dyn Clock>,
         options: PackOptions,
     ) -> Result<Self, StoreError> {
-        Self::open(Arc::new(InMemory::new()), Arc::new(index), clock, options).await
+        let objects = Objects::new(Arc::new(InMemory::new()));
+        Self::open(objects, Arc::new(index), clock, options).await
     }
 
     /// Keeps packs in the database's own data directory, each durable before anything names it.
@@ -73,7 +82,7 @@ impl PackStore {
         clock: Arc<dyn Clock>,
         options: PackOptions,
     ) -> Result<Self, StoreError> {
-        let objects = objects::directory(&db.directory().join("blobs"))?;
+        let objects = Objects::in_directory(&db.directory().join("blobs"))?;
         Self::open(objects, Arc::new(db), clock, options).await
     }
 
@@ -84,17 +93,17 @@ impl PackStore {
         clock: Arc<dyn Clock>,
         options: PackOptions,
     ) -> Result<Self, StoreError> {
-        Self::open(objects, Arc::new(db), clock, options).await
+        Self::open(Objects::new(objects), Arc::new(db), clock, options).await
     }
 
     /// Reads packs from the database's own data directory and changes nothing there.
     pub fn read_only(db: Db, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let objects = objects::existing(&db.directory().join("blobs"))?;
-        Ok(Self::of(objects, Arc::new(db), clock))
+        Ok(Self::of(Objects::new(objects), Arc::new(db), clock))
     }
 
     async fn open(
-        objects: Arc<dyn ObjectStore>,
+        objects: Objects,
         index: Arc<dyn Index>,
         clock: Arc<dyn Clock>,
         options: PackOptions,
@@ -106,9 +115,16 @@ impl PackStore {
         Ok(Self::of(objects, index, clock))
     }
 
-    fn of(objects: Arc<dyn ObjectStore>, index: Arc<dyn Index>, clock: Arc<dyn Clock>) -> Self {
-        let objects = Objects::new(objects);
-        Self { objects, index, clock, cache: Cache::default(), turn: Semaphore::new(1) }
+    fn of(objects: Objects, index: Arc<dyn Index>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            objects,
+            index,
+            clock,
+            cache: Cache::default(),
+            abouts: Abouts::default(),
+            gathering: Gathering::default(),
+            turn: Semaphore::new(1),
+        }
     }
 
     /// Notes the use of nodes and says which are not stored.
@@ -153,8 +169,14 @@ impl Blobs for PackStore {
     }
 
     async fn about(&self, digest: Digest) -> Result<Option<About>, StoreError> {
+        if let Some(about) = self.abouts.get(digest) {
+            return Ok(Some(about));
+        }
+        let mark = self.abouts.mark();
         let row = look(&*self.index, move |table| table.row(digest)).await?;
-        Ok(row.map(|row| About { kind: row.kind, totals: row.totals }))
+        let about = row.map(|row| About { kind: row.kind, totals: row.totals });
+        self.abouts.note(mark, about.map(|about| (digest, about)).into_iter());
+        Ok(about)
     }
 
     async fn unpacked(&self, archive: Digest) -> Result<Option<Digest>, StoreError> {

@@ -8,12 +8,13 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use folio_core::ports::{Node, StoreError};
+use folio_core::ports::{About, Node, StoreError};
 use folio_model::{ChunkList, Digest, NodeKind, Timestamp, Tree, TreeEntry, TreeTotals};
 
 use super::index::{Age, Table};
 
 /// Nodes whose bytes are what their digests say.
+#[derive(Clone)]
 pub(super) struct Batch {
     items: HashMap<Digest, Item>,
     /// The digests as they came, each once.
@@ -22,6 +23,7 @@ pub(super) struct Batch {
     came: u64,
 }
 
+#[derive(Clone)]
 struct Item {
     node: Node,
     names: Names,
@@ -30,6 +32,7 @@ struct Item {
 }
 
 /// What a node names.
+#[derive(Clone)]
 enum Names {
     Nothing,
     Entries(Tree),
@@ -108,6 +111,15 @@ impl Batch {
         self.items[&digest].totals.expect("a batch is planned after its files were measured")
     }
 
+    /// Its directories, as they are known once it is stored.
+    pub(super) fn directories(&self) -> impl Iterator<Item = (Digest, About)> {
+        let directories = self.items.values().filter(|item| item.node.kind == NodeKind::Tree);
+        directories.filter_map(|item| {
+            let about = About { kind: NodeKind::Tree, totals: item.totals? };
+            Some((item.node.digest, about))
+        })
+    }
+
     /// Sets the length of a chunked file whose chunks were put together and found right.
     pub(super) fn measured(&mut self, digest: Digest, bytes: u64) {
         if let Some(item) = self.items.get_mut(&digest) {
@@ -162,7 +174,8 @@ impl Batch {
                 return Ok(None);
             } else {
                 new.push(*digest);
-                used.extend(item.named());
+                // What is named within the batch is looked at by itself.
+                used.extend(item.named().filter(|named| !self.items.contains_key(named)));
             }
         }
         new.iter().try_for_each(|digest| self.check_names(table, &self.items[digest]))?;
@@ -245,12 +258,12 @@ impl Item {
         }
     }
 
-    fn named(&self) -> Vec<Digest> {
-        match &self.names {
-            Names::Nothing => Vec::new(),
-            Names::Entries(tree) => tree.entries().iter().map(TreeEntry::digest).collect(),
-            Names::Chunks(list) => list.0.clone(),
-        }
+    fn named(&self) -> impl Iterator<Item = Digest> {
+        let chunks = match &self.names {
+            Names::Chunks(list) => &list.0[..],
+            Names::Nothing | Names::Entries(_) => &[],
+        };
+        self.entries().iter().map(TreeEntry::digest).chain(chunks.iter().copied())
     }
 }
 

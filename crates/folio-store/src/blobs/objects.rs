@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path as FilePath;
@@ -18,11 +17,16 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 
+use super::blocking;
+use super::files::Files;
+
 const PREFIX: &str = "packs";
 
 /// Packs by name.
 pub(crate) struct Objects {
     store: Arc<dyn ObjectStore>,
+    /// Where objects are written as files, if they are.
+    files: Option<Files>,
     writing: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -55,7 +59,15 @@ impl Drop for Reserved {
 impl Objects {
     /// Works on a store that does not acknowledge a write before it is durable.
     pub(crate) fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, writing: Arc::default() }
+        Self { store, files: None, writing: Arc::default() }
+    }
+
+    /// Works on a directory of this machine, making it if it is not there.
+    pub(crate) fn in_directory(directory: &FilePath) -> Result<Self, StoreError> {
+        let files = Files::open(directory);
+        let context = || format!("open the blob directory `{}`", directory.display());
+        let files = files.map_err(|error| StoreError::failed(context(), error))?;
+        Ok(Self { files: Some(files), ..Self::new(existing(directory)?) })
     }
 
     /// Takes a name for an object that does not exist yet.
@@ -63,7 +75,7 @@ impl Objects {
         // The content takes part, so that names differ even where chance is repeated.
         let id = Digest::of(&[chance, *Digest::of(bytes).as_bytes()].concat()).hex();
         let id = &id[..32];
-        let name = format!("{PREFIX}/{}/{id}", &id[..2]);
+        let name = format!("{PREFIX}/{}/{id}", &id[..1]);
         self.writing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         Reserved { name, writing: Arc::clone(&self.writing) }
     }
@@ -75,6 +87,10 @@ impl Objects {
 
     /// Writes a new object; durable when this returns true. False if the name is taken.
     pub(crate) async fn write(&self, name: &str, bytes: Bytes) -> Result<bool, StoreError> {
+        if let Some(files) = &self.files {
+            let file = files.file(name);
+            return blocking(move || file.write(&bytes)).await;
+        }
         match self.store.put_opts(&path(name), bytes.into(), PutMode::Create.into()).await {
             Ok(_) => Ok(true),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
@@ -124,18 +140,6 @@ impl Objects {
     }
 }
 
-/// Opens a directory of this machine, making it if it is not there.
-pub(crate) fn directory(directory: &FilePath) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    let context = || format!("open the blob directory `{}`", directory.display());
-    create(directory).map_err(|error| StoreError::failed(context(), error))?;
-    remove_unfinished(&directory.join(PREFIX))
-        .map_err(|error| StoreError::failed(context(), error))?;
-    let store = LocalFileSystem::new_with_prefix(directory);
-    let store = store.map_err(|error| StoreError::failed(context(), error))?;
-    let synced = !folio_core::crash::is_planted("blob.unsynced");
-    Ok(Arc::new(store.with_fsync(synced)))
-}
-
 /// Opens a directory of this machine as it is, changing nothing. One that is not there is empty.
 pub(crate) fn existing(directory: &FilePath) -> Result<Arc<dyn ObjectStore>, StoreError> {
     if !directory.exists() {
@@ -144,31 +148,6 @@ pub(crate) fn existing(directory: &FilePath) -> Result<Arc<dyn ObjectStore>, Sto
     let store = LocalFileSystem::new_with_prefix(directory);
     let context = || format!("open the blob directory `{}`", directory.display());
     Ok(Arc::new(store.map_err(|error| StoreError::failed(context(), error))?))
-}
-
-fn create(directory: &FilePath) -> io::Result<()> {
-    std::fs::create_dir_all(directory)?;
-    match directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
-    }
-}
-
-/// Removes files that a crash left half written. They have a `#` in their names and no listing shows them.
-fn remove_unfinished(packs: &FilePath) -> io::Result<()> {
-    let shelves = match std::fs::read_dir(packs) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        shelves => shelves?,
-    };
-    for shelf in shelves {
-        for file in std::fs::read_dir(shelf?.path())? {
-            let file = file?;
-            if file.file_name().to_string_lossy().contains('#') {
-                std::fs::remove_file(file.path())?;
-            }
-        }
-    }
-    Ok(())
 }
 
 fn path(name: &str) -> Path {

@@ -119,6 +119,9 @@ fn compress_all(groups: &[Vec<&Node>]) -> io::Result<Vec<Vec<u8>>> {
     let raw_bytes: usize = groups.iter().flatten().map(|node| node.bytes.len()).sum();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(raw_bytes / THREAD_RAW_MIN).max(1);
+    if threads == 1 {
+        return compress_some(groups);
+    }
     let share = groups.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
         let workers: Vec<_> =

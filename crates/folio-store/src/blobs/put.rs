@@ -1,18 +1,14 @@
-//! Storing a batch: check the bytes, pack what is new, write the pack, then the rows. Whether a node is new and
-//! whether what it names is stored is decided again in the transaction that adds the rows.
-
-use std::collections::HashMap;
+//! Storing a batch: check the bytes, pack what is new, write the pack, then the rows.
 
 use folio_core::crash;
 use folio_core::ports::{Node, StoreError, Stored};
-use folio_model::{Digest, NodeKind, Timestamp};
+use folio_model::{Digest, NodeKind};
 use sha2::{Digest as _, Sha256};
 
-use super::batch::{Batch, Plan};
-use super::index::{Pack, Place, Row, Table, change, look, tick};
-use super::objects::Reserved;
-use super::pack::{self, Listed};
-use super::{PackStore, blocking};
+use super::batch::Batch;
+use super::commit::{Commit, Outcome, Written};
+use super::index::{Pack, Table, change, look};
+use super::{PackStore, blocking, pack, together};
 
 /// How often a batch is tried again because a sweep removed what it relied on.
 const ROUNDS_MAX: usize = 8;
@@ -20,34 +16,23 @@ const ROUNDS_MAX: usize = 8;
 /// How many names are tried for a pack. Chance is repeated only in tests that restart it.
 const NAMES_MAX: usize = 64;
 
+/// Nodes up to here are packed in less time than it takes to hand them to another thread.
+const PACKED_AT_ONCE_MAX: u64 = 16 * 1024;
+
 /// A directory larger than this cannot be made of the bytes of a stored file.
 const ADOPTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// A pack that is written and not yet in the index.
-pub(super) struct Written {
-    _reserved: Reserved,
-    pub(super) pack: Pack,
-    pub(super) listed: HashMap<Digest, Listed>,
-}
-
-/// What became of a batch in its transaction.
-enum Outcome {
-    /// It is stored. The pack is in the index, or nothing of it was needed.
-    Stored(Stored, PackUse),
-    /// Something it relied on has been swept since it was looked at; nothing was changed.
-    Overtaken,
-}
-
-#[derive(PartialEq, Eq)]
-enum PackUse {
-    Indexed,
-    Unneeded,
-}
-
 impl PackStore {
-    /// Stores a batch.
+    /// Stores a batch, a small one together with others.
     pub(super) async fn put_batch(&self, nodes: Vec<Node>) -> Result<Stored, StoreError> {
-        let mut batch = blocking(move || Batch::check(nodes)).await?;
+        if together::is_small(&nodes) {
+            return self.put_together(Batch::check(nodes)?).await;
+        }
+        self.put_alone(blocking(move || Batch::check(nodes)).await?).await
+    }
+
+    /// Stores a batch in a pack of its own.
+    pub(super) async fn put_alone(&self, mut batch: Batch) -> Result<Stored, StoreError> {
         for _ in 0..ROUNDS_MAX {
             batch = self.complete(batch).await?;
             let now = self.clock.now();
@@ -62,18 +47,19 @@ impl PackStore {
             let written = self.write_pack(batch.nodes(&plan.new)).await?;
             let name = written.as_ref().map(|written| written.pack.name.clone());
             let commit = move |table: &mut dyn Table| {
-                Ok((commit(table, &batch, written.as_ref(), now)?, batch, written))
+                let mut commit = Commit::new(table, written.as_ref(), now);
+                let outcome = commit.add(&batch)?;
+                Ok((outcome, commit.uses_pack(), batch, written))
             };
             // The name stays reserved until the rows are committed.
-            let (outcome, back, written) = change(&*self.index, commit).await?;
+            let (outcome, indexed, back, written) = change(&*self.index, commit).await?;
             crash::point("blob.indexed");
             drop(written);
             batch = back;
-            let indexed = matches!(outcome, Outcome::Stored(_, PackUse::Indexed));
             if let Some(name) = name.filter(|_| !indexed) {
                 self.objects.remove(&name).await?;
             }
-            if let Outcome::Stored(stored, _) = outcome {
+            if let Outcome::Stored(stored) = outcome {
                 return Ok(stored);
             }
         }
@@ -140,7 +126,10 @@ impl PackStore {
             return Ok(None);
         }
         let raw_bytes = nodes.iter().map(|node| node.bytes.len() as u64).sum();
-        let packed = blocking(move || pack::pack(&nodes)).await?;
+        let packed = match raw_bytes {
+            ..=PACKED_AT_ONCE_MAX => pack::pack(&nodes)?,
+            _ => blocking(move || pack::pack(&nodes)).await?,
+        };
         crash::point("blob.packed");
         for _ in 0..NAMES_MAX {
             let reserved = self.objects.reserve(self.clock.chance(), &packed.bytes);
@@ -154,34 +143,4 @@ impl PackStore {
         }
         Err(StoreError::failed("name a pack", "every name that was tried is taken"))
     }
-}
-
-/// Adds the rows of a batch, if everything it relied on still holds.
-fn commit(
-    table: &mut dyn Table,
-    batch: &Batch,
-    written: Option<&Written>,
-    now: Timestamp,
-) -> Result<Outcome, StoreError> {
-    let Some(Plan { new, used, reused }) = &batch.plan(table, now)? else {
-        return Ok(Outcome::Overtaken);
-    };
-    let is_packed = |digest| written.is_some_and(|written| written.listed.contains_key(digest));
-    if !new.iter().all(is_packed) {
-        return Ok(Outcome::Overtaken);
-    }
-    let stored = Stored { added: new.len() as u64, reused: *reused };
-    let at = if new.is_empty() && used.is_empty() { 0 } else { tick(table, now)? };
-    used.iter().try_for_each(|digest| table.touch(*digest, at))?;
-    let Some(written) = written.filter(|_| !new.is_empty()) else {
-        return Ok(Outcome::Stored(stored, PackUse::Unneeded));
-    };
-    let pack = table.add_pack(&written.pack)?;
-    for digest in new {
-        let Listed { kind, bytes, checksum, spot, .. } = written.listed[digest];
-        let totals = batch.totals(*digest);
-        let place = Place { pack, spot };
-        table.set(*digest, &Row { kind, place, bytes, totals, checksum, touched: at })?;
-    }
-    Ok(Outcome::Stored(stored, PackUse::Indexed))
 }

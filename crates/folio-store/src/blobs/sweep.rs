@@ -11,9 +11,9 @@ use folio_core::ports::{Node, StoreError, SweepMark, Swept};
 use folio_model::{Digest, NodeKind, Timestamp, Tree, TreeEntry};
 
 use super::PackStore;
+use super::commit::Written;
 use super::index::{Pack, PackId, Place, Row, Table, change, look, milliseconds};
 use super::objects::Found;
-use super::put::Written;
 use super::read::chunks;
 
 /// How often a sweep looks again because something it wanted to remove was used meanwhile.
@@ -90,6 +90,7 @@ impl PackStore {
         if !removed {
             return Ok(None);
         }
+        self.abouts.forget();
         crash::point("sweep.committed");
         let bytes = self.remove_objects(&empty).await?;
         crash::point("sweep.unlinked");

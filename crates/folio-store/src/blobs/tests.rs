@@ -37,7 +37,7 @@ async fn reopened(directory: &TempDir) -> PackStore {
 /// A store whose objects a test can damage.
 async fn over(objects: &Arc<InMemory>, index: Arc<dyn Index>) -> PackStore {
     let objects = Arc::clone(objects);
-    PackStore::open(objects, index, Arc::new(SystemClock), NO_GRACE).await.unwrap()
+    PackStore::open(Objects::new(objects), index, Arc::new(SystemClock), NO_GRACE).await.unwrap()
 }
 
 async fn objects_in(objects: &InMemory) -> Vec<Path> {
