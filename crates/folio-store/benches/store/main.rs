@@ -4,6 +4,7 @@
 mod disk;
 mod history;
 mod measure;
+mod processor;
 mod publishes;
 mod world;
 

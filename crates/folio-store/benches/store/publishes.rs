@@ -10,6 +10,7 @@ use folio_testkit::sample;
 use tokio::task::JoinSet;
 
 use crate::measure::{at_least, line, start};
+use crate::processor::used;
 use crate::{disk, world};
 
 const TIME: Duration = Duration::from_millis(1_500);
@@ -22,14 +23,22 @@ enum Bytes {
     New,
 }
 
-/// One round's rates.
+/// One round's figures.
 #[derive(Default, Clone, Copy)]
-struct Rates {
-    raw: f64,
-    plain: f64,
-    known: [f64; 3],
-    same: f64,
-    new: [f64; 3],
+struct Figures {
+    raw: Figure,
+    plain: Figure,
+    known: [Figure; 3],
+    same: Figure,
+    new: [Figure; 3],
+}
+
+/// How often something can be done a second, and what it costs.
+#[derive(Default, Clone, Copy)]
+struct Figure {
+    rate: f64,
+    /// Microseconds of the writer and of all threads.
+    costs: [f64; 2],
 }
 
 const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -39,53 +48,55 @@ pub(crate) async fn run(directory: &Path) {
     for round in 0..ROUNDS {
         rounds.push(measure(&directory.join(format!("round{round}"))).await);
     }
-    let middle = |rate: fn(&Rates) -> f64| {
-        let mut rates: Vec<_> = rounds.iter().map(rate).collect();
-        rates.sort_by(f64::total_cmp);
-        rates[ROUNDS / 2]
+    let middle = |figure: fn(&Figures) -> Figure| {
+        let mut figures: Vec<_> = rounds.iter().map(figure).collect();
+        figures.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        figures[ROUNDS / 2]
     };
-    let (raw, plain) = (middle(|rates| rates.raw), middle(|rates| rates.plain));
+    let (raw, plain) = (middle(|round| round.raw).rate, middle(|round| round.plain).rate);
     let known = [middle(|r| r.known[0]), middle(|r| r.known[1]), middle(|r| r.known[2])];
     let new = [middle(|r| r.new[0]), middle(|r| r.new[1]), middle(|r| r.new[2])];
     let goal = if raw < 1_000.0 { 8.0 } else { 4.0 };
     line("raw append and fdatasync, one client", &format!("{raw:.0}/s"), "");
     line("plain SQLite FULL, three rows, one client", &format!("{plain:.0}/s"), "");
-    for (clients, rate) in CLIENTS.iter().zip(known) {
+    for (clients, figure) in CLIENTS.iter().zip(known) {
         let what = format!("publish bytes the store has, {clients} clients");
-        let goal = if *clients == 16 { at_least(rate / plain, goal) } else { String::new() };
-        line(&what, &ratio(rate, plain, raw), &goal);
+        show(&what, figure, plain, (*clients == 16).then_some(goal));
     }
-    let same = middle(|rates| rates.same);
-    line("publish to one and the same package, 16 clients", &ratio(same, plain, raw), "");
-    for (clients, rate) in CLIENTS.iter().zip(new) {
+    let same = middle(|round| round.same);
+    show("publish to one and the same package, 16 clients", same, plain, None);
+    for (clients, figure) in CLIENTS.iter().zip(new) {
         let what = format!("publish new bytes, {clients} clients");
-        let goal = if *clients == 16 { at_least(rate / plain, goal / 2.0) } else { String::new() };
-        line(&what, &ratio(rate, plain, raw), &goal);
+        show(&what, figure, plain, (*clients == 16).then_some(goal / 2.0));
     }
 }
 
-fn ratio(rate: f64, plain: f64, raw: f64) -> String {
-    format!("{rate:.0}/s {:.1}x {:.1}x", rate / plain, rate / raw)
+fn show(what: &str, Figure { rate, costs: [writer, all] }: Figure, plain: f64, goal: Option<f64>) {
+    let ratio = rate / plain;
+    let goal = goal.map_or_else(String::new, |goal| at_least(ratio, goal));
+    let cost = format!("{writer:.0} us of the writer, {all:.0} us in all");
+    line(what, &format!("{rate:.0}/s {ratio:.1}x"), &format!("{cost:<38} {goal}"));
 }
 
-async fn measure(directory: &Path) -> Rates {
+async fn measure(directory: &Path) -> Figures {
     std::fs::create_dir_all(directory).expect("a directory");
-    let mut rates = Rates {
-        raw: disk::raw_syncs(directory, TIME),
-        plain: disk::plain_sqlite(directory, TIME),
-        ..Rates::default()
+    let plain = |rate| Figure { rate, ..Figure::default() };
+    let mut figures = Figures {
+        raw: plain(disk::raw_syncs(directory, TIME)),
+        plain: plain(disk::plain_sqlite(directory, TIME)),
+        ..Figures::default()
     };
     let (folio, data) = world::open(&directory.join("data")).await;
     for (at, &clients) in CLIENTS.iter().enumerate() {
-        rates.known[at] =
+        figures.known[at] =
             publishes(&folio, clients, Bytes::Known, |client| format!("known-{client}")).await;
-        rates.new[at] =
+        figures.new[at] =
             publishes(&folio, clients, Bytes::New, |client| format!("new-{client}")).await;
     }
-    rates.same = publishes(&folio, 16, Bytes::Known, |_| "same".to_owned()).await;
+    figures.same = publishes(&folio, 16, Bytes::Known, |_| "same".to_owned()).await;
     drop(folio);
     data.close().await.expect("a clean close");
-    rates
+    figures
 }
 
 async fn publishes(
@@ -93,11 +104,11 @@ async fn publishes(
     clients: usize,
     bytes: Bytes,
     name: impl Fn(usize) -> String,
-) -> f64 {
+) -> Figure {
     static FRESH: AtomicU64 = AtomicU64::new(0);
     let known = sample::file(folio, "main.js", "known").await;
     let count = Arc::new(AtomicU64::new(0));
-    let watch = start();
+    let (watch, before) = (start(), used());
     let mut tasks = JoinSet::new();
     for client in 0..clients {
         let (folio, count, key) =
@@ -117,5 +128,6 @@ async fn publishes(
         });
     }
     tasks.join_all().await;
-    count.load(Ordering::Relaxed) as f64 / watch.elapsed().as_secs_f64()
+    let (count, time) = (count.load(Ordering::Relaxed), watch.elapsed());
+    Figure { rate: count as f64 / time.as_secs_f64(), costs: used().each_since(before, count) }
 }
