@@ -43,7 +43,7 @@ struct Process {
     stdout: Receiver,
     output: Arc<Output>,
     /// Feeds standard input; an error is the caller's.
-    feeding: JoinSet<Result<(), CallError>>,
+    feeding: JoinSet<Result<(), Broken>>,
     draining: JoinSet<()>,
     limit: Duration,
     _in_hand: InHand,
@@ -184,10 +184,18 @@ fn variables(site: &Site, plan: &Plan, request: &Request<Body>) -> Vec<(OsString
     all.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
 }
 
-async fn feed(mut stdin: Sender, mut body: Body) -> Result<(), CallError> {
+/// A body that broke off. The program does not see its end, which it would take for that of a whole one.
+struct Broken {
+    error: CallError,
+    _stdin: Sender,
+}
+
+async fn feed(mut stdin: Sender, mut body: Body) -> Result<(), Broken> {
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| CallError::Body(error.0))?;
-        let bytes = frame.into_data().unwrap_or_default();
+        let bytes = match frame {
+            Ok(frame) => frame.into_data().unwrap_or_default(),
+            Err(error) => return Err(Broken { error: CallError::Body(error.0), _stdin: stdin }),
+        };
         // A program need not read what it does not want.
         if stdin.write_all(&bytes).await.is_err() {
             return Ok(());
@@ -206,7 +214,7 @@ impl Process {
                     return read.map_err(|error| CallError::Crashed(error.to_string()));
                 }
                 Some(fed) = self.feeding.join_next() => {
-                    fed.unwrap_or(Ok(()))?;
+                    fed.unwrap_or(Ok(())).map_err(|broken| broken.error)?;
                 }
             }
         }

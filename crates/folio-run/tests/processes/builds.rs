@@ -44,7 +44,7 @@ async fn build_with(place: &Place, order: BuildOrder, limits: BuildLimits) -> Ou
     let host = BuildHost::new(std::env::vars_os());
     let (jail, blobs) = (Arc::clone(&place.jail), Arc::clone(&place.ports.blobs));
     let builder = Builder::new(&place.run(), jail, blobs, host, limits).unwrap();
-    let (log, mut lines) = tokio::sync::mpsc::channel(4);
+    let (log, mut lines) = tokio::sync::mpsc::channel::<bytes::Bytes>(4);
     let collect = async {
         let mut text = Vec::new();
         while let Some(bytes) = lines.recv().await {
