@@ -125,7 +125,8 @@ pub trait State {
     /// The newest surviving version below a number, whether it can be called or not.
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
 
-    /// The newest surviving version below a number that can be called: what latest falls back to.
+    /// The newest surviving version below a number that can be called: what latest falls back to. Steps over the
+    /// versions in between that wait for a build.
     fn ready_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
 
     /// Whether a version can be called: it never waited for a build, or one made it ready. Also told of deleted
