@@ -7,7 +7,7 @@
 //! begins when the program ended, printed 64 KiB, or 50 ms after it printed first.
 //! A package with a server that stays says `serve:NAME` as its entry point: see `command`.
 
-mod cgi;
+pub(crate) mod cgi;
 mod process;
 
 use std::collections::HashMap;
@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{Call, CallError, Plan, RuntimePorts, RuntimeStatus, Stage};
 use folio_core::ports::runtime::WorkerStatus;
+use folio_core::ports::runtime::{Call, CallError, Plan, RuntimePorts, RuntimeStatus, Stage};
 use folio_model::{AppName, Digest, TreePath, UnitUid};
 use http::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -40,9 +40,11 @@ const USUAL: [&str; 3] = ["main", "bootstrap", "run"];
 /// Runs one process per request.
 pub struct BinaryRuntime {
     site: Arc<Site>,
-    lanes: Mutex<HashMap<(AppName, UnitUid, Stage, Digest), Arc<Lane>>>,
+    lanes: Mutex<Lanes>,
     stopping: std::sync::atomic::AtomicBool,
 }
+
+type Lanes = HashMap<(AppName, UnitUid, Stage, Digest), Arc<Lane>>;
 
 /// Where processes are started, and with what.
 struct Site {
@@ -145,7 +147,7 @@ impl BinaryRuntime {
         lane
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HashMap<(AppName, UnitUid, Stage, Digest), Arc<Lane>>> {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().expect("no holder panics")
     }
 }
@@ -268,7 +270,9 @@ fn only_executable(directory: &Path) -> Result<OsString, String> {
     match (usual, found.as_slice()) {
         (Some(usual), _) => Ok(usual.clone()),
         (None, [only]) => Ok(only.clone()),
-        (None, []) => Err("the package has no executable file; name one as its entry point".to_owned()),
+        (None, []) => {
+            Err("the package has no executable file; name one as its entry point".to_owned())
+        }
         (None, _) => {
             Err("the package has several executable files; name one as its entry point".to_owned())
         }

@@ -162,7 +162,9 @@ impl Builder {
             }
             Ended::OutOfMemory => {
                 let mib = self.limits.memory_bytes / 1024 / 1024;
-                Err(failed(format!("`{shown}` needed more than the {mib} MiB of memory it may have")))
+                Err(failed(format!(
+                    "`{shown}` needed more than the {mib} MiB of memory it may have"
+                )))
             }
         }
     }
@@ -176,8 +178,9 @@ impl Builder {
                 made.map_err(|error| cannot(&error))?;
                 source.join(inside)
             }
-            None => program::find(self.jail.interpreters(), name)
-                .ok_or_else(|| failed(format!("this host has no program `{name}` to build with")))?,
+            None => program::find(self.jail.interpreters(), name).ok_or_else(|| {
+                failed(format!("this host has no program `{name}` to build with"))
+            })?,
         };
         let cell = Cell {
             program,
@@ -237,8 +240,7 @@ impl Builder {
         let bytes_max = self.limits.disk_bytes;
         let work = move || {
             let result = take_out(&made, target)?;
-            let outcome =
-                settle::Outcome { root: &result.0, known_as: &[&known], bytes_max };
+            let outcome = settle::Outcome { root: &result.0, known_as: &[&known], bytes_max };
             let notes = settle::settle(&outcome).map_err(|error| failed(error.to_string()))?;
             drop(place);
             Ok((result, notes))
@@ -271,7 +273,9 @@ fn take_out(made: &Path, target: PathBuf) -> Result<BuiltDirectory, BuildError> 
         return Err(failed("$DEPLOY_PKG is neither a file nor a directory".to_owned()));
     }
     let only = target.join(ONE_FILE);
-    fs::create_dir(&target).and_then(|()| fs::rename(made, only)).map_err(|error| cannot(&error))?;
+    fs::create_dir(&target)
+        .and_then(|()| fs::rename(made, only))
+        .map_err(|error| cannot(&error))?;
     Ok(BuiltDirectory(target))
 }
 

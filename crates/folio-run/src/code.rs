@@ -73,7 +73,8 @@ impl CodeStore {
         let file = match content.layout {
             Layout::Directory => PathBuf::from(name),
             Layout::File => {
-                let odd = || CallError::Load("the package should be one file and is not".to_owned());
+                let odd =
+                    || CallError::Load("the package should be one file and is not".to_owned());
                 Path::new(&name).join(only.ok_or_else(odd)?)
             }
         };

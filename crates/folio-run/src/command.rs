@@ -1,6 +1,6 @@
-//! Servers that answer HTTP themselves: environments that speak Fission's contract, and packages that bring a
-//! server of their own (entry point `serve:NAME`). Each serves one function version over a socket out of its jail.
+//! Servers that answer HTTP themselves, each for one function version, over a socket out of their jail.
 //!
+//! They come from environments that speak Fission's contract, or with a package whose entry point is `serve:NAME`.
 //! `crew` decides which server gets a request, `warm` keeps generic servers ready, `server` is one process,
 //! `specialise` is the contract. Start at [`CommandRuntime::call`].
 
@@ -64,7 +64,9 @@ pub struct CommandParts {
     pub directories: Vec<PathBuf>,
 }
 
-type Crews = Mutex<HashMap<(AppName, UnitUid, Stage, Digest), Arc<Crew>>>;
+type Key = (AppName, UnitUid, Stage, Digest);
+type Table = HashMap<Key, Arc<Crew>>;
+type Crews = Mutex<Table>;
 
 impl CommandRuntime {
     /// Takes `<run>/servers`, removing what an earlier process left there.
@@ -225,10 +227,10 @@ async fn tend(warm: Arc<Warm>, crews: Arc<Crews>) {
     }
 }
 
-fn key(plan: &Plan) -> (AppName, UnitUid, Stage, Digest) {
+fn key(plan: &Plan) -> Key {
     (plan.app.clone(), plan.unit, plan.at.clone(), plan.digest)
 }
 
-fn lock(crews: &Crews) -> MutexGuard<'_, HashMap<(AppName, UnitUid, Stage, Digest), Arc<Crew>>> {
+fn lock(crews: &Crews) -> MutexGuard<'_, Table> {
     crews.lock().expect("no holder panics")
 }

@@ -1,6 +1,6 @@
-//! How functions call one another: each worker has a Unix socket, named in `FOLIO_INVOKE`, that takes plain
-//! HTTP/1.1. `POST /hello@3/any/path` calls version 3 of `hello` of the worker's own app at `/any/path`.
+//! How functions call one another: each worker has a Unix socket, named in `FOLIO_INVOKE`, for plain HTTP/1.1.
 //!
+//! `POST /hello@3/any/path` calls version 3 of `hello` of the worker's own app at `/any/path`.
 //! The socket knows which plan asks, so nothing a worker says decides whose functions it reaches. Which of its
 //! requests asks is told by `Folio-Request-Id`, believed only if the worker has that request in hand; without it
 //! the call counts as made by the one that came furthest, so that no loop is ever counted short.
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 pub use in_hand::InHand;
 use in_hand::Requests;
+pub(crate) use serve::{Asking, pass_on};
 
 /// The directory of a worker's sockets, inside its jail.
 pub const INSIDE: &str = "/run/folio";

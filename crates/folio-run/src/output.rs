@@ -24,7 +24,11 @@ pub(crate) struct Output {
 
 impl Output {
     /// The output of a process that serves a plan, or will one day.
-    pub(crate) fn new(logs: &Arc<Logs>, plan: Option<&Arc<Plan>>, request: Option<RequestId>) -> Arc<Self> {
+    pub(crate) fn new(
+        logs: &Arc<Logs>,
+        plan: Option<&Arc<Plan>>,
+        request: Option<RequestId>,
+    ) -> Arc<Self> {
         let plan = plan.map(|plan| OnceLock::from(Arc::clone(plan))).unwrap_or_default();
         Arc::new(Self { logs: Arc::clone(logs), plan, request, tail: Mutex::default() })
     }
@@ -55,7 +59,11 @@ impl Output {
     }
 
     /// Reads a stream to its end.
-    pub(crate) async fn drain(self: Arc<Self>, stream: Stream, from: Option<impl AsyncRead + Unpin>) {
+    pub(crate) async fn drain(
+        self: Arc<Self>,
+        stream: Stream,
+        from: Option<impl AsyncRead + Unpin>,
+    ) {
         let Some(mut from) = from else { return };
         let mut piece = vec![0; 8 * 1024];
         let mut line = Vec::new();

@@ -12,7 +12,8 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// Listens at a path, for everybody who can reach it.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
-    let odd = || io::Error::new(io::ErrorKind::InvalidInput, "a socket needs a directory and a name");
+    let odd =
+        || io::Error::new(io::ErrorKind::InvalidInput, "a socket needs a directory and a name");
     let (above, name) = path.parent().zip(path.file_name()).ok_or_else(odd)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(above, flags, Mode::empty())?;

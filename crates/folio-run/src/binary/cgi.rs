@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 
 /// Bytes of a head that are waited for.
-pub(super) const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The variables that describe a request.
-pub(super) fn variables<B>(request: &Request<B>) -> Vec<(OsString, OsString)> {
+pub(crate) fn variables<B>(request: &Request<B>) -> Vec<(OsString, OsString)> {
     let text = |text: &str| OsString::from(text);
     let uri = request.uri();
     let target = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
@@ -42,7 +42,7 @@ fn variable(name: &HeaderName) -> Option<String> {
 
 /// What the beginning of some output is.
 #[derive(Debug)]
-pub(super) enum Beginning {
+pub(crate) enum Beginning {
     /// The body, from its first byte.
     Body,
     /// A head that has not ended yet.
@@ -52,7 +52,7 @@ pub(super) enum Beginning {
 }
 
 /// Looks for a head at the beginning of some output.
-pub(super) fn beginning(output: &[u8]) -> Beginning {
+pub(crate) fn beginning(output: &[u8]) -> Beginning {
     let starts = [&b"status:"[..], b"content-type:"].iter().any(|start| {
         let common = start.len().min(output.len());
         output[..common].eq_ignore_ascii_case(&start[..common])
@@ -144,7 +144,10 @@ mod tests {
         let request = request.header("Proxy", "evil").header("Content-Type", "t").body(()).unwrap();
         let variables = variables(&request);
         let find = |name: &str| {
-            variables.iter().find(|(found, _)| found == name).map(|(_, value)| value.to_str().unwrap())
+            variables
+                .iter()
+                .find(|(found, _)| found == name)
+                .map(|(_, value)| value.to_str().unwrap())
         };
         assert_eq!(find("HTTP_X_ONE"), Some("1, 2"));
         assert_eq!(find("CONTENT_TYPE"), Some("t"));

@@ -144,7 +144,8 @@ fn cell(
 ) -> Result<Cell, CallError> {
     let found = executable(code, plan.entrypoint.as_deref())?;
     let inside = code.inside();
-    let directory = if code.path().is_file() { inside.parent().map(Path::to_path_buf) } else { None };
+    let directory =
+        if code.path().is_file() { inside.parent().map(Path::to_path_buf) } else { None };
     let mount = |from: &Path, to: &str| Mount { from: from.to_path_buf(), to: PathBuf::from(to) };
     Ok(Cell {
         program: found.program,
@@ -226,7 +227,9 @@ impl Process {
         let ended = ended.map_err(|_| CallError::Timeout(self.limit))?;
         let ended = ended.map_err(|error| CallError::Crashed(error.to_string()))?;
         // Only for the log, so it may be cut short.
-        drop(timeout(LAST_WORDS, async { while self.draining.join_next().await.is_some() {} }).await);
+        drop(
+            timeout(LAST_WORDS, async { while self.draining.join_next().await.is_some() {} }).await,
+        );
         match ended {
             Ended::Exited(0) => Ok(()),
             Ended::Exited(_) => {
@@ -243,18 +246,19 @@ impl Process {
             Beginning::Head(head, bytes) => (*head, output.slice(bytes..)),
             Beginning::Body | Beginning::Unfinished => (Response::new(()), output),
         };
-        let pieces = futures::stream::try_unfold((self, first), |(mut process, first)| async move {
-            if !first.is_empty() {
-                return Ok(Some((Frame::data(first), (process, Bytes::new()))));
-            }
-            let mut piece = BytesMut::new();
-            let limit = process.limit;
-            let read = timeout(limit, process.read(&mut piece)).await;
-            match read.map_err(|_| CallError::Timeout(limit))?? {
-                0 => process.finish().await.map(|()| None),
-                _ => Ok(Some((Frame::data(piece.freeze()), (process, Bytes::new())))),
-            }
-        });
+        let pieces =
+            futures::stream::try_unfold((self, first), |(mut process, first)| async move {
+                if !first.is_empty() {
+                    return Ok(Some((Frame::data(first), (process, Bytes::new()))));
+                }
+                let mut piece = BytesMut::new();
+                let limit = process.limit;
+                let read = timeout(limit, process.read(&mut piece)).await;
+                match read.map_err(|_| CallError::Timeout(limit))?? {
+                    0 => process.finish().await.map(|()| None),
+                    _ => Ok(Some((Frame::data(piece.freeze()), (process, Bytes::new())))),
+                }
+            });
         head.map(|()| Body::stream(StreamBody::new(Box::pin(pieces))))
     }
 }

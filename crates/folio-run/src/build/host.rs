@@ -61,7 +61,8 @@ impl BuildHost {
                 _ => {}
             }
         }
-        let named: Vec<PathBuf> = host.variables.iter().flat_map(|(_, value)| paths(value)).collect();
+        let named: Vec<PathBuf> =
+            host.variables.iter().flat_map(|(_, value)| paths(value)).collect();
         let fixed = FILES.iter().map(PathBuf::from);
         for path in named.into_iter().chain(fixed).filter(|path| path.exists()) {
             host.mount(path.clone(), path);

@@ -43,8 +43,7 @@ pub(super) fn settle(outcome: &Outcome<'_>) -> Result<Vec<String>, Error> {
     let mut settling = Settling { outcome, root, entries: 0, bytes: 0, notes: Vec::new() };
     let links = settling.look()?;
     // All are followed before any is replaced: one may lead through another.
-    let followed: Vec<_> =
-        links.into_iter().map(|link| (settling.follow(&link), link)).collect();
+    let followed: Vec<_> = links.into_iter().map(|link| (settling.follow(&link), link)).collect();
     for (target, link) in followed {
         fs::remove_file(&link)?;
         match target {
@@ -157,7 +156,8 @@ impl Settling<'_> {
 
     fn leave_out(&mut self, link: &Path) {
         let link = self.shown(link);
-        self.notes.push(format!("left out `{link}`: a link that leads out of the package or nowhere"));
+        self.notes
+            .push(format!("left out `{link}`: a link that leads out of the package or nowhere"));
     }
 
     fn shown(&self, path: &Path) -> String {
@@ -264,8 +264,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("d")).unwrap();
         fs::write(root.path().join("d/f"), "x").unwrap();
-        fs::set_permissions(root.path().join("d/f"), Permissions::from_mode(0)).unwrap();
-        fs::set_permissions(root.path().join("d"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(root.path().join("d/f"), Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(root.path().join("d"), Permissions::from_mode(0o000)).unwrap();
         settled(root.path()).unwrap();
         let mode = |path: &str| fs::metadata(root.path().join(path)).unwrap().permissions().mode();
         assert_eq!((mode("d") & 0o700, mode("d/f") & 0o400), (0o700, 0o400));

@@ -100,11 +100,7 @@ async fn open(
     }
 }
 
-fn write_steps(
-    target: &Path,
-    mut steps: mpsc::Receiver<Step>,
-    access: Access,
-) -> io::Result<()> {
+fn write_steps(target: &Path, mut steps: mpsc::Receiver<Step>, access: Access) -> io::Result<()> {
     let mut directories = vec![target.to_path_buf()];
     make_directory(target)?;
     let mut open: Option<File> = None;

@@ -74,17 +74,18 @@ impl Site {
     ) -> Result<Program, CallError> {
         let port = self.port(spec.network)?;
         let command = spec.command.as_deref().unwrap_or_default();
-        let words: Vec<String> =
-            command.split_whitespace().map(|word| word.replace("{port}", &port.to_string())).collect();
+        let words: Vec<String> = command
+            .split_whitespace()
+            .map(|word| word.replace("{port}", &port.to_string()))
+            .collect();
         let (name, arguments) = words
             .split_first()
             .ok_or_else(|| CallError::Load("the environment has no command".to_owned()))?;
         for word in &words {
             self.check(word)?;
         }
-        let program = program::find(self.jail.interpreters(), name).ok_or_else(|| {
-            CallError::Unavailable(format!("this host has no program `{name}`"))
-        })?;
+        let program = program::find(self.jail.interpreters(), name)
+            .ok_or_else(|| CallError::Unavailable(format!("this host has no program `{name}`")))?;
         Ok(Program {
             program,
             arguments: arguments.iter().map(OsString::from).collect(),
@@ -171,7 +172,8 @@ impl Site {
         // The network is shared with others here. Somebody may take the port first; then the server ends, and
         // the next one gets another.
         let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-        free.map(|address| address.port()).map_err(|error| CallError::Unavailable(error.to_string()))
+        free.map(|address| address.port())
+            .map_err(|error| CallError::Unavailable(error.to_string()))
     }
 
     /// Refuses files of the host that environments have no business with.

@@ -101,7 +101,8 @@ impl Warm {
         let mut leaving = Vec::new();
         let mut state = self.state();
         state.retain(|_, waiting| {
-            let (fit, ended) = std::mem::take(&mut waiting.servers).into_iter().partition(Server::is_fit);
+            let (fit, ended) =
+                std::mem::take(&mut waiting.servers).into_iter().partition(Server::is_fit);
             waiting.servers = fit;
             leaving.extend::<Vec<Server>>(ended);
             let kept = now < waiting.used + UNUSED_KEPT || waiting.starting > 0;

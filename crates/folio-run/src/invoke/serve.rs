@@ -1,11 +1,11 @@
 //! The server side of a worker's socket.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{Call, RequestId};
+use folio_core::ports::runtime::{Call, Invoke, Plan, RequestId};
 use folio_model::Reference;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Request, Response, Uri};
@@ -61,26 +61,48 @@ async fn serve(stream: UnixStream, asker: Arc<Asker>) {
 async fn answer(asker: &Asker, request: Request<Incoming>) -> Response<Body> {
     let (asking, hops) = asker.requests.asking(claimed(request.headers()));
     let id = asking.unwrap_or_else(|| RequestId(rand::random()));
-    match pass(asker, request, id, hops + 1).await {
-        Ok(answer) => answer,
-        Err(refusal) => refusal.answer(id),
+    match asker.plan.get() {
+        Some(plan) => {
+            let asks = Asking { plan, id, hops: hops + 1 };
+            pass_on(asks, &asker.ports.invoke, request.map(Body::stream)).await
+        }
+        None => Refusal::Nobody.answer(id),
     }
 }
 
+/// Who asks, and in which request.
+pub(crate) struct Asking<'a> {
+    /// The function's plan.
+    pub(crate) plan: &'a Arc<Plan>,
+    /// The request that asks.
+    pub(crate) id: RequestId,
+    /// How many functions called one another, the one called now included.
+    pub(crate) hops: u32,
+}
+
+/// Passes a call of one function to the one its path names. What comes to nothing is an answer too.
+pub(crate) async fn pass_on(
+    asks: Asking<'_>,
+    invoke: &OnceLock<Invoke>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let id = asks.id;
+    pass(asks, invoke, request).await.unwrap_or_else(|refusal| refusal.answer(id))
+}
+
 async fn pass(
-    asker: &Asker,
-    request: Request<Incoming>,
-    id: RequestId,
-    hops: u32,
+    asks: Asking<'_>,
+    invoke: &OnceLock<Invoke>,
+    request: Request<Body>,
 ) -> Result<Response<Body>, Refusal> {
-    let plan = asker.plan.get().ok_or(Refusal::Nobody)?;
-    let invoke = asker.ports.invoke.get().ok_or(Refusal::NoInvoke)?;
+    let invoke = invoke.get().ok_or(Refusal::NoInvoke)?;
     let (mut parts, body) = request.into_parts();
     let (reference, path) = target(&parts.uri)?;
     parts.uri = Uri::from(path);
     headers::drop_hop_by_hop(&mut parts.headers);
     headers::drop_claims(&mut parts.headers);
-    let request = Request::from_parts(parts, Body::stream(body));
+    let request = Request::from_parts(parts, body);
+    let Asking { plan, id, hops } = asks;
     let call = Call { id, request, parameters: Vec::new(), original: None, hops };
     Ok(invoke(Arc::clone(plan), reference, call).await?)
 }

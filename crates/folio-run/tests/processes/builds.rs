@@ -43,7 +43,9 @@ fn order(runtime: RuntimeKind, source: Content, command: Option<&str>) -> BuildO
 async fn build_with(place: &Place, order: BuildOrder, limits: BuildLimits) -> Outcome {
     let host = BuildHost::new(std::env::vars_os());
     let (jail, blobs) = (Arc::clone(&place.jail), Arc::clone(&place.ports.blobs));
-    let builder = Builder::new(&place.run(), jail, blobs, host, limits).unwrap();
+    // A run directory has one builder, which clears it first.
+    let run = place.path().join(format!("{:?}", order.spec.runtime));
+    let builder = Builder::new(&run, jail, blobs, host, limits).unwrap();
     let (log, mut lines) = tokio::sync::mpsc::channel::<bytes::Bytes>(4);
     let collect = async {
         let mut text = Vec::new();
@@ -65,7 +67,7 @@ async fn build(mode: Mode, files: &[File<'_>], command: &str) -> Outcome {
     if let Ok(built) = &mut outcome.built {
         let kept = tempfile::tempdir().unwrap().keep();
         std::fs::rename(&built.directory.0, kept.join("built")).unwrap();
-        std::mem::swap(&mut built.directory.0, &mut kept.join("built"));
+        built.directory.0 = kept.join("built");
     }
     outcome
 }
@@ -177,22 +179,22 @@ async fn source_that_needs_no_building_is_the_result() {
     assert_eq!(outcome.log, "");
 }
 
-/// A package that needs nothing from outside, so that the tests stay on this machine.
+/// Packages that need nothing from outside, so that the tests stay on this machine.
+const WHEEL: &[u8] = include_bytes!("local-1-py3-none-any.whl");
 const PACKAGE: &str = r#"{"name": "local", "version": "1.0.0", "main": "index.js"}"#;
 
 #[tokio::test]
 async fn python_and_node_packages_get_their_dependencies() {
     let place = Place::new(Mode::Enforced).await;
-    let setup = "from setuptools import setup\nsetup(name='local', version='1', py_modules=['local'])\n";
     let source = place
         .directory(&[
             file("main.py", "import local"),
-            file("requirements.txt", "--no-index\n--no-build-isolation\n./dependency\n"),
-            file("dependency/setup.py", setup),
-            file("dependency/local.py", "VALUE = 42\n"),
+            file("requirements.txt", "--no-index\n--find-links wheels\nlocal\n"),
+            file("wheels/local-1-py3-none-any.whl", WHEEL),
         ])
         .await;
-    let python = build_with(&place, order(RuntimeKind::Python, source, None), BuildLimits::default());
+    let python =
+        build_with(&place, order(RuntimeKind::Python, source, None), BuildLimits::default());
     let python = python.await;
     assert_eq!(python.read("local.py"), "VALUE = 42\n", "{}", python.log);
     let source = place

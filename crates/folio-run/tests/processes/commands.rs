@@ -102,7 +102,10 @@ async fn an_unmodified_server_answers(mode: Mode) {
     for plan in [servers.python(PYTHON_HELLO).await, servers.node(NODE_HELLO).await] {
         let plan = Arc::new(plan);
         let answer = servers.runtime.call(&plan, post("/a?b=c", "body")).await.unwrap();
-        assert_eq!((answer.status().as_u16(), &answer.headers()["x-mine"]), (201, &"1".parse().unwrap()));
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["x-mine"]),
+            (201, &"1".parse().unwrap())
+        );
         assert_eq!(text(answer).await, "POST /a?b=c hello body");
         assert_eq!(servers.says(&plan, get("/")).await, "GET / hello ");
     }
@@ -130,7 +133,8 @@ async fn a_function_sees_how_it_was_called() {
     let mut call = call(request);
     call.parameters.push((Arc::from("id"), "42".to_owned()));
     call.original = Some("/users/42?q".parse().unwrap());
-    let headers: serde_json::Value = serde_json::from_str(&servers.says(&plan, call).await).unwrap();
+    let headers: serde_json::Value =
+        serde_json::from_str(&servers.says(&plan, call).await).unwrap();
     for (name, expected) in [
         ("x-fission-function-name", "hello"),
         ("x-fission-function-namespace", "default"),
@@ -163,10 +167,7 @@ async fn code_that_cannot_be_loaded_is_refused_with_the_reason() {
     let servers = Servers::new(Mode::Off).await;
     let plan = Arc::new(servers.python("def main(:\n").await);
     let refused = servers.runtime.call(&plan, get("/")).await.unwrap_err();
-    assert!(
-        matches!(&refused, CallError::Load(why) if why.contains("SyntaxError")),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, CallError::Load(why) if why.contains("SyntaxError")), "{refused:?}");
     assert_eq!(servers.workers(), []);
 }
 
@@ -271,10 +272,7 @@ module.exports = async ({request}) => {
     assert_eq!(servers.says(&plan, get("/")).await, "1");
     assert_eq!(servers.says(&plan, get("/")).await, "2");
     let refused = servers.runtime.call(&plan, get("/die")).await.unwrap_err();
-    assert!(
-        matches!(&refused, CallError::Crashed(how) if how.contains("code 7")),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, CallError::Crashed(how) if how.contains("code 7")), "{refused:?}");
     assert_eq!(servers.says(&plan, get("/")).await, "1");
 }
 

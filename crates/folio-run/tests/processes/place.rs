@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use folio_core::content::{FileEntry, TreeBuilder, chunk};
 use folio_core::logs::Logs;
-use folio_core::ports::runtime::{Call, CallError, Invoke, Plan, RequestId, RunLimits, RuntimePorts, Stage};
+use folio_core::ports::runtime::{
+    Call, CallError, Invoke, Plan, RequestId, RunLimits, RuntimePorts, Stage,
+};
 use folio_core::ports::{Blobs, Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, RuntimeKind, UnitUid};
 use folio_run::code::CodeStore;
@@ -80,11 +82,8 @@ impl Place {
                 Ok(())
             });
             let chunked = chunked.unwrap();
-            let entry = FileEntry {
-                digest: chunked.digest,
-                bytes: chunked.bytes,
-                executable: *executable,
-            };
+            let entry =
+                FileEntry { digest: chunked.digest, bytes: chunked.bytes, executable: *executable };
             builder.insert(&path.parse().unwrap(), entry).unwrap();
         }
         let built = builder.build().unwrap();
