@@ -191,40 +191,12 @@ async fn programs_elsewhere_on_the_host_are_refused() {
     }
 }
 
-const OLD_SERVER: &str = "
-import http.server, os, runpy, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    main = None
-    def do_POST(self):
-        known = self.path == '/specialize'
-        if known:
-            Handler.main = staticmethod(runpy.run_path('/userfunc/user')['main'])
-        self.send_response(200 if known else 404)
-        self.end_headers()
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(Handler.main().encode() if Handler.main else b'generic')
-http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), Handler).serve_forever()
-";
-
 #[tokio::test]
 async fn a_server_of_the_first_contract_finds_its_code_where_it_expects_it() {
     let servers = Servers::new(Mode::Off).await;
-    let old = servers.place.path().join("old");
-    std::fs::create_dir(&old).unwrap();
-    std::fs::write(old.join("server.py"), OLD_SERVER).unwrap();
-    let parts = CommandParts {
-        jail: Arc::clone(&servers.place.jail),
-        codes: Arc::clone(&servers.place.codes),
-        ports: servers.place.ports.clone(),
-        directories: vec![old.clone()],
-    };
-    let runtime = CommandRuntime::new(&servers.place.path().join("run2"), parts).unwrap();
     let code = servers.place.single(file("f.py", "def main(): return 'first'\n")).await;
-    let plan = servers.plan(&format!("python3 {}/server.py", old.display()), code, None);
-    let answer = runtime.call(&Arc::new(plan), get("/")).await.unwrap();
-    assert_eq!(text(answer).await, "first");
+    let plan = servers.plan("python3 {servers}/fission_env_v1.py", code, None);
+    assert_eq!(servers.says(&Arc::new(plan), get("/")).await, "first");
 }
 
 #[tokio::test]
