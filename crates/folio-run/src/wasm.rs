@@ -8,7 +8,6 @@
 
 mod answer;
 mod artifact;
-mod cgi;
 mod command;
 mod component;
 mod engine;
@@ -25,14 +24,14 @@ mod versions;
 use std::any::Any;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use folio_core::logs::Logs;
 use folio_core::ports::Clock;
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{Call, CallError, Plan, RuntimeStatus};
+use folio_core::ports::runtime::{Call, CallError, Invoke, Plan, RuntimeStatus};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use artifact::{Artifacts, Code};
@@ -41,7 +40,7 @@ use engine::Ticker;
 use guest::{Afterwork, Guest, Head, Run, Work};
 use loaded::{Host, Linked, Loaded};
 use output::Journal;
-use request::Incoming;
+use request::{Caller, Incoming};
 use versions::Versions;
 
 /// Versions compiled at the same time. Each already uses every core.
@@ -79,6 +78,17 @@ pub struct Source {
     pub keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
+/// What guests reach outside.
+#[derive(Clone)]
+pub struct Outside {
+    /// Where their output goes.
+    pub logs: Arc<Logs>,
+    /// What their lines are dated by.
+    pub clock: Arc<dyn Clock>,
+    /// How they call other functions.
+    pub invoke: Arc<OnceLock<Invoke>>,
+}
+
 /// Runs wasm.
 pub struct Wasm {
     shared: Arc<Shared>,
@@ -90,7 +100,7 @@ struct Shared {
     components: wasmtime::component::Linker<component::State>,
     modules: wasmtime::Linker<command::Process>,
     versions: Versions,
-    journal: Journal,
+    outside: Outside,
     afterwork: Arc<Afterwork>,
     compiling: Semaphore,
     settings: Settings,
@@ -101,12 +111,7 @@ struct Shared {
 
 impl Wasm {
     /// Makes the engine and takes the directory where compiled code is kept.
-    pub fn new(
-        cache: PathBuf,
-        logs: Arc<Logs>,
-        clock: Arc<dyn Clock>,
-        settings: Settings,
-    ) -> io::Result<Self> {
+    pub fn new(cache: PathBuf, outside: Outside, settings: Settings) -> io::Result<Self> {
         let odd = |error: wasmtime::Error| io::Error::other(format!("{error:#}"));
         let engine = engine::engine(settings.instances_max).map_err(odd)?;
         let shared = Arc::new(Shared {
@@ -114,7 +119,7 @@ impl Wasm {
             components: component::linker(&engine).map_err(odd)?,
             modules: command::linker(&engine).map_err(odd)?,
             versions: Versions::default(),
-            journal: Journal { logs, clock },
+            outside,
             afterwork: Arc::default(),
             compiling: Semaphore::new(COMPILING_MAX),
             settings,
@@ -240,8 +245,10 @@ impl Shared {
             }
             Code::Module(module) => Linked::Command(command::link(&self.modules, &module)?),
         };
+        let Outside { logs, clock, invoke } = self.outside.clone();
         let host = Host {
-            journal: self.journal.clone(),
+            journal: Journal { logs, clock },
+            invoke,
             ticker,
             afterwork: Arc::clone(&self.afterwork),
             files: found.directory,
@@ -259,7 +266,8 @@ fn start(
     call: Call,
     place: OwnedSemaphorePermit,
 ) -> (Guest, Head) {
-    let Call { id, request, .. } = call;
+    let Call { id, request, hops, .. } = call;
+    let caller = Caller { plan: Arc::clone(plan), id, hops };
     let (parts, body) = request.into_parts();
     let (body, broken) = Incoming::new(body);
     let request = http::Request::from_parts(parts, body);
@@ -270,10 +278,10 @@ fn start(
             let waiting = if reused { loaded.take() } else { None };
             let instance = match waiting {
                 Some(mut instance) => {
-                    instance.begin(plan, id);
+                    instance.begin(&caller);
                     instance
                 }
-                None => Instance::new(pre.engine(), host, plan, id),
+                None => Instance::new(pre.engine(), host, &caller),
             };
             let (answer, head) = oneshot::channel();
             let pre = Arc::clone(pre);
@@ -285,12 +293,12 @@ fn start(
         }
         Linked::Command(pre) => {
             let engine = pre.module().engine();
-            let (start, reader) = command::prepare(engine, host, plan, id, request);
+            let (start, reader) = command::prepare(engine, host, &caller, request);
             let pre = pre.clone();
             let run = async move { command::run(pre, start).await.map(|()| None) };
             (Box::pin(run), Head::Command(reader))
         }
     };
-    let work = Work { plan: Arc::clone(plan), request: id, broken, place, loaded };
+    let work = Work { caller, broken, place, loaded };
     (Guest::new(work, run), head)
 }

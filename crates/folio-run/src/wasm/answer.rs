@@ -18,18 +18,6 @@ use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
 
 use super::guest::Guest;
 
-/// Headers that describe a connection, which is not the guest's.
-const HOP_BY_HOP: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
 /// Makes what goes to the caller.
 pub(super) fn respond(
     guest: Guest,
@@ -65,9 +53,7 @@ fn tidy(headers: &mut HeaderMap) -> Option<u64> {
     if headers.is_empty() {
         return None;
     }
-    for name in HOP_BY_HOP {
-        headers.remove(name);
-    }
+    crate::headers::drop_hop_by_hop(headers);
     let length = headers.remove(CONTENT_LENGTH)?;
     length.to_str().ok()?.parse().ok()
 }

@@ -6,8 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use folio_core::logs::Stream;
-use folio_core::ports::runtime::{CallError, Plan, RequestId};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use folio_core::ports::runtime::CallError;
 use http_body_util::BodyExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use wasmtime::{Engine, InstancePre, Linker, Module, Store, UpdateDeadline};
@@ -15,20 +14,17 @@ use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::p2::pipe::ClosedInputStream;
 use wasmtime_wasi::p2::{InputStream, OutputStream};
-use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
+use wasmtime_wasi::I32Exit;
 use wasmtime_wasi_http::p2::body::{
     HostIncomingBody, HostOutgoingBody, HyperOutgoingBody, StreamContext,
 };
 
-use super::cgi;
 use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::loaded::Host;
 use super::output::Output;
-use super::request::{self, Incoming};
-
-/// Bytes of a head, at most; what is longer without an end is body.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+use super::request::{self, Caller, Incoming};
+use crate::binary::cgi::{self, Beginning};
 
 /// Pieces of the answer that wait for the client before the guest has to, and their size.
 const PIECES_WAITING: usize = 15;
@@ -71,22 +67,22 @@ pub(super) struct Start {
 pub(super) fn prepare(
     engine: &Engine,
     host: &Arc<Host>,
-    plan: &Arc<Plan>,
-    id: RequestId,
+    caller: &Caller,
     request: http::Request<Incoming>,
 ) -> (Start, Reader) {
     let context = StreamContext::Response;
     let (mut body, answer) =
         HostOutgoingBody::new(context, None, PIECES_WAITING, PIECE_BYTES_MAX);
-    let output = Output::new(host.journal.clone(), Arc::clone(plan), id);
-    let mut wasi = request::surroundings(plan, host.files.as_deref());
-    let (parts, input) = request.into_parts();
-    variables(&parts, id, &mut wasi);
-    let input = HostIncomingBody::new(input.boxed_unsync()).take_stream();
+    let output = Output::new(host.journal.clone(), caller);
+    let mut wasi = request::surroundings(&caller.plan, host.files.as_deref());
+    for (name, value) in cgi::variables(&request) {
+        wasi.env(name.to_string_lossy(), value.to_string_lossy());
+    }
+    let input = HostIncomingBody::new(request.into_body().boxed_unsync()).take_stream();
     wasi.stdin(Once::new(input.map(|input| Box::new(input) as Box<dyn InputStream>)));
     wasi.stdout(Once::new(body.take_output_stream()));
     wasi.stderr(output.stream(Stream::Stderr));
-    let limits = Limits::new(plan.limits.memory_bytes, Arc::clone(host));
+    let limits = Limits::new(caller.plan.limits.memory_bytes, Arc::clone(host));
     let process = Process { host: Arc::clone(host), wasi: wasi.build_p1(), limits };
     let mut store = Store::new(engine, process);
     store.limiter(|process| &mut process.limits);
@@ -124,32 +120,6 @@ async fn enter(pre: &InstancePre<Process>, store: &mut Store<Process>) -> wasmti
     start.map_err(failure::while_starting)?.call_async(store, ()).await
 }
 
-/// The request as RFC 3875 puts it into the environment.
-fn variables(parts: &http::request::Parts, id: RequestId, wasi: &mut WasiCtxBuilder) {
-    let headers = &parts.headers;
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    wasi.env("GATEWAY_INTERFACE", "CGI/1.1")
-        .env("SERVER_PROTOCOL", "HTTP/1.1")
-        .env("SERVER_SOFTWARE", "folio")
-        .env("SERVER_NAME", text(HOST))
-        .env("REQUEST_METHOD", parts.method.as_str())
-        .env("SCRIPT_NAME", "")
-        .env("PATH_INFO", parts.uri.path())
-        .env("QUERY_STRING", parts.uri.query().unwrap_or_default())
-        .env("CONTENT_TYPE", text(CONTENT_TYPE))
-        .env("CONTENT_LENGTH", text(CONTENT_LENGTH))
-        .env("FOLIO_REQUEST_ID", id.to_string());
-    for (name, value) in headers {
-        // HTTP_PROXY would be taken for a setting of the guest's own client.
-        if name != "proxy"
-            && let Ok(value) = value.to_str()
-        {
-            let name = name.as_str().to_ascii_uppercase().replace('-', "_");
-            wasi.env(format!("HTTP_{name}"), value);
-        }
-    }
-}
-
 /// Finds the head in what a command prints.
 pub(super) struct Reader {
     body: Option<HyperOutgoingBody>,
@@ -161,23 +131,25 @@ impl Reader {
     pub(super) fn poll_head(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Result<Poll<http::Response<HyperOutgoingBody>>, CallError> {
+    ) -> Poll<http::Response<HyperOutgoingBody>> {
         loop {
-            let Some(body) = &mut self.body else { return Ok(Poll::Pending) };
-            let frame = super::answer::next(body, context);
-            let ended = match frame {
-                Poll::Pending => return Ok(Poll::Pending),
+            let Some(body) = &mut self.body else { return Poll::Pending };
+            let ended = match super::answer::next(body, context) {
+                Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => {
                     self.seen.extend_from_slice(&frame.into_data().unwrap_or_default());
                     false
                 }
                 Poll::Ready(Some(Err(_)) | None) => true,
             };
-            let found = cgi::head(&self.seen, ended || self.seen.len() > HEAD_BYTES_MAX)?;
-            let Some(head) = found else { continue };
-            let Some(rest) = self.body.take() else { return Ok(Poll::Pending) };
-            let first = self.seen.split_off(head.bytes).freeze();
-            return Ok(Poll::Ready(head.response.map(|()| prefixed(first, rest))));
+            let (head, bytes) = match cgi::beginning(&self.seen) {
+                Beginning::Unfinished if !ended => continue,
+                Beginning::Unfinished | Beginning::Body => (http::Response::new(()), 0),
+                Beginning::Head(head, bytes) => (*head, bytes),
+            };
+            let Some(rest) = self.body.take() else { return Poll::Pending };
+            let first = self.seen.split_off(bytes).freeze();
+            return Poll::Ready(head.map(|()| prefixed(first, rest)));
         }
     }
 }

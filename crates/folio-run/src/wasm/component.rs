@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use folio_core::logs::Stream;
-use folio_core::ports::runtime::{CallError, Plan, RequestId};
+use folio_core::ports::runtime::CallError;
 use tokio::sync::oneshot;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime::{Engine, Store, UpdateDeadline};
@@ -22,9 +22,9 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::loaded::Host;
-use super::network::Door;
+use super::network::{self, Door};
 use super::output::Output;
-use super::request::{self, Incoming};
+use super::request::{self, Caller, Incoming};
 
 /// What a guest answers with.
 pub(super) type Answer = Result<http::Response<HyperOutgoingBody>, ErrorCode>;
@@ -35,8 +35,6 @@ const RESOURCES_MAX: usize = 10_000;
 /// What a component's store holds.
 pub(super) struct State {
     host: Arc<Host>,
-    plan: Arc<Plan>,
-    request: RequestId,
     table: ResourceTable,
     http: WasiHttpCtx,
     door: Door,
@@ -47,27 +45,24 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new(host: &Arc<Host>, plan: &Arc<Plan>, request: RequestId) -> Self {
+    fn new(host: &Arc<Host>, caller: &Caller) -> Self {
         let mut table = ResourceTable::with_capacity(16);
         table.set_max_capacity(RESOURCES_MAX);
         Self {
             host: Arc::clone(host),
-            plan: Arc::clone(plan),
-            request,
             table,
             http: WasiHttpCtx::new(),
-            door: Door::new(Arc::clone(plan)),
-            limits: Limits::new(plan.limits.memory_bytes, Arc::clone(host)),
+            door: Door { invoke: Arc::clone(&host.invoke), caller: caller.clone() },
+            limits: Limits::new(caller.plan.limits.memory_bytes, Arc::clone(host)),
             wasi: None,
             output: None,
         }
     }
 
-    fn begin(&mut self, plan: &Arc<Plan>, request: RequestId) {
-        self.plan = Arc::clone(plan);
-        self.request = request;
+    fn begin(&mut self, caller: &Caller) {
+        self.door.caller = caller.clone();
         if let Some(output) = &self.output {
-            output.begin(plan, request);
+            output.begin(caller);
         }
     }
 
@@ -78,9 +73,10 @@ impl State {
     }
 
     fn make_wasi(&mut self) -> Box<WasiCtx> {
-        let journal = self.host.journal.clone();
-        let output = Output::new(journal, Arc::clone(&self.plan), self.request);
-        let mut wasi = request::surroundings(&self.plan, self.host.files.as_deref());
+        let caller = &self.door.caller;
+        let output = Output::new(self.host.journal.clone(), caller);
+        let mut wasi = request::surroundings(&caller.plan, self.host.files.as_deref());
+        wasi.env("FOLIO_INVOKE", network::INVOKE);
         wasi.stdout(output.stream(Stream::Stdout)).stderr(output.stream(Stream::Stderr));
         self.output = Some(output);
         Box::new(wasi.build())
@@ -157,8 +153,8 @@ pub(super) struct Instance {
 impl Instance {
     /// Makes the store. The code is not instantiated yet: that may run some of it, and so belongs to
     /// [`Instance::serve`].
-    pub(super) fn new(engine: &Engine, host: &Arc<Host>, plan: &Arc<Plan>, id: RequestId) -> Self {
-        let mut store = Store::new(engine, State::new(host, plan, id));
+    pub(super) fn new(engine: &Engine, host: &Arc<Host>, caller: &Caller) -> Self {
+        let mut store = Store::new(engine, State::new(host, caller));
         store.limiter(|state| &mut state.limits);
         store.epoch_deadline_callback(|store| {
             store.data().host.ticker.wake();
@@ -168,8 +164,8 @@ impl Instance {
     }
 
     /// Says whose request comes next.
-    pub(super) fn begin(&mut self, plan: &Arc<Plan>, id: RequestId) {
-        self.store.data_mut().begin(plan, id);
+    pub(super) fn begin(&mut self, caller: &Caller) {
+        self.store.data_mut().begin(caller);
     }
 
     /// How many requests it served.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use folio_core::ports::runtime::{CallError, Plan, RequestId};
+use folio_core::ports::runtime::CallError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
@@ -16,7 +16,7 @@ use super::command::Reader;
 use super::component::{Answer, Instance};
 use super::failure::Failure;
 use super::loaded::Loaded;
-use super::request::Broken;
+use super::request::{Broken, Caller};
 
 /// The guest's code running. Gives its instance back where that can serve another request.
 pub(super) type Run = Pin<Box<dyn Future<Output = Result<Option<Instance>, Failure>> + Send>>;
@@ -32,8 +32,7 @@ pub(super) enum Head {
 /// A guest at work on one request. Dropping it ends the guest.
 pub(super) struct Guest {
     loaded: Arc<Loaded>,
-    plan: Arc<Plan>,
-    request: RequestId,
+    caller: Caller,
     broken: Option<Broken>,
     run: Option<Run>,
     failed: Option<CallError>,
@@ -47,10 +46,8 @@ pub(super) struct Guest {
 pub(super) struct Work {
     /// The version.
     pub(super) loaded: Arc<Loaded>,
-    /// Under which plan it was called.
-    pub(super) plan: Arc<Plan>,
-    /// The request.
-    pub(super) request: RequestId,
+    /// Whose request it is.
+    pub(super) caller: Caller,
     /// Says whether the request's body broke off.
     pub(super) broken: Option<Broken>,
     /// Its place among the version's guests.
@@ -60,11 +57,10 @@ pub(super) struct Work {
 impl Guest {
     /// Takes a guest that has not started.
     pub(super) fn new(work: Work, run: Run) -> Self {
-        let Work { loaded, plan, request, broken, place } = work;
+        let Work { loaded, caller, broken, place } = work;
         Self {
             loaded,
-            plan,
-            request,
+            caller,
             broken,
             run: Some(run),
             failed: None,
@@ -95,7 +91,7 @@ impl Guest {
             return Poll::Ready(Err(error));
         }
         let answer = match head {
-            Head::Command(reader) => reader.poll_head(context)?,
+            Head::Command(reader) => reader.poll_head(context),
             Head::Component(answer) => match answer.try_recv() {
                 Ok(Ok(answer)) => Poll::Ready(answer),
                 Ok(Err(code)) => {
@@ -136,7 +132,7 @@ impl Guest {
 
     /// Ready with the reason when the guest was waited for long enough since it last [`rest`](Self::rest)ed.
     pub(super) fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<CallError> {
-        let limit = self.plan.limits.timeout;
+        let limit = self.caller.plan.limits.timeout;
         let patience =
             self.patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         // A thread that only runs guests may be late to look at its timers.
@@ -193,7 +189,7 @@ impl Guest {
     }
 
     fn note(&self, text: &str) {
-        self.loaded.host.journal.note(&self.plan, self.request, text);
+        self.loaded.host.journal.note(&self.caller, text);
     }
 }
 

@@ -4,9 +4,9 @@
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use folio_core::ports::runtime::{CallError, Plan, WorkerStatus};
+use folio_core::ports::runtime::{CallError, Invoke, Plan, WorkerStatus};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime_wasi_http::p2::bindings::ProxyPre;
@@ -35,6 +35,8 @@ pub(super) enum Linked {
 pub(super) struct Host {
     /// Where their lines go.
     pub(super) journal: Journal,
+    /// Passes their calls to other functions.
+    pub(super) invoke: Arc<OnceLock<Invoke>>,
     /// Interrupts them.
     pub(super) ticker: Arc<Ticker>,
     /// Where they go on after their answer ended.

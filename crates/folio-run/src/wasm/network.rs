@@ -1,12 +1,13 @@
-//! What guests reach over the network: nothing, or plain HTTP to other machines where the environment allows
-//! it. The machine itself and its neighbours on the link are never reached.
+//! What guests reach over the network: the functions of their app, and plain HTTP to other machines where the
+//! environment allows it. The machine itself and its neighbours on the link are never reached.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use folio_core::ports::runtime::Plan;
+use folio_core::ports::Body;
+use folio_core::ports::runtime::{Invoke, Plan};
 use folio_model::Network;
 use http::uri::Scheme;
 use http_body_util::BodyExt as _;
@@ -15,6 +16,9 @@ use tokio::net::TcpStream;
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+
+use super::request::{Caller, Incoming};
+use crate::invoke::{self, Asking};
 
 /// How long a connection may take to be made, where the guest asks for no less.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -28,15 +32,29 @@ const PIECE_BYTES_MAX: usize = 64 * 1024;
 type Pending<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 type Exchange = (http::Response<WasiBody>, Pending<()>);
 
+/// Where a guest finds the functions of its app: `http://folio.invoke/hello@3/any/path`.
+pub(super) const INVOKE: &str = "http://folio.invoke";
+const INVOKE_HOST: &str = "folio.invoke";
+
 /// Decides what becomes of a guest's outgoing requests.
 pub(super) struct Door {
-    plan: Arc<Plan>,
+    /// Passes calls to other functions.
+    pub(super) invoke: Arc<OnceLock<Invoke>>,
+    /// Whose request it is.
+    pub(super) caller: Caller,
 }
 
 impl Door {
-    /// The door of one version.
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
-        Self { plan }
+    fn pass_on(&self, request: http::Request<WasiBody>) -> Pending<Exchange> {
+        let (caller, invoke) = (self.caller.clone(), Arc::clone(&self.invoke));
+        Box::new(async move {
+            let Caller { plan, id, hops } = &caller;
+            let asks = Asking { plan, id: *id, hops: hops + 1 };
+            let answer = invoke::pass_on(asks, &invoke, request.map(Body::stream)).await;
+            let answer = answer.map(|body| Incoming::new(body).0.boxed_unsync());
+            let rest: Pending<()> = Box::new(async { Ok(()) });
+            Ok((answer, rest))
+        })
     }
 }
 
@@ -63,10 +81,13 @@ impl WasiHttpHooks for Door {
         options: Option<RequestOptions>,
         _: Pending<()>,
     ) -> Pending<Exchange> {
-        match self.plan.spec.network {
+        if request.uri().host() == Some(INVOKE_HOST) {
+            return self.pass_on(request);
+        }
+        match self.caller.plan.spec.network {
             Network::Egress => Box::new(send(request, options)),
             Network::None => {
-                let environment = &self.plan.environment;
+                let environment = &self.caller.plan.environment;
                 let text = format!("the environment `{environment}` has no network");
                 Box::new(async { Err(Error::InternalError(Some(text))) })
             }

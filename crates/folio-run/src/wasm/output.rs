@@ -9,10 +9,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use folio_core::logs::{Logs, Stream};
 use folio_core::ports::Clock;
-use folio_core::ports::runtime::{Plan, RequestId};
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use super::request::Caller;
 
 /// Bytes one request may print.
 const REQUEST_BYTES_MAX: usize = 1024 * 1024;
@@ -34,10 +35,14 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Adds a line of folio's own about a request.
-    pub(super) fn note(&self, plan: &Plan, request: RequestId, text: &str) {
+    pub(super) fn note(&self, caller: &Caller, text: &str) {
         for line in text.lines().filter(|line| !line.is_empty()).take(32) {
-            self.logs.add(plan, self.clock.now(), Stream::System, Some(request), line);
+            self.add(caller, Stream::System, line);
         }
+    }
+
+    fn add(&self, caller: &Caller, stream: Stream, text: &str) {
+        self.logs.add(&caller.plan, self.clock.now(), stream, Some(caller.id), text);
     }
 }
 
@@ -47,8 +52,7 @@ pub(super) struct Output(Arc<Mutex<Printing>>);
 
 struct Printing {
     journal: Journal,
-    plan: Arc<Plan>,
-    request: RequestId,
+    caller: Caller,
     printed: usize,
     /// What has no line break yet, of standard output and standard error.
     partial: [Vec<u8>; 2],
@@ -56,16 +60,16 @@ struct Printing {
 
 impl Output {
     /// Starts with a request.
-    pub(super) fn new(journal: Journal, plan: Arc<Plan>, request: RequestId) -> Self {
+    pub(super) fn new(journal: Journal, caller: &Caller) -> Self {
+        let caller = caller.clone();
         let partial = [Vec::new(), Vec::new()];
-        Self(Arc::new(Mutex::new(Printing { journal, plan, request, printed: 0, partial })))
+        Self(Arc::new(Mutex::new(Printing { journal, caller, printed: 0, partial })))
     }
 
     /// Says which request the lines belong to from now on.
-    pub(super) fn begin(&self, plan: &Arc<Plan>, request: RequestId) {
+    pub(super) fn begin(&self, caller: &Caller) {
         let mut printing = self.lock();
-        printing.plan = Arc::clone(plan);
-        printing.request = request;
+        printing.caller = caller.clone();
         printing.printed = 0;
     }
 
@@ -106,15 +110,14 @@ impl Printing {
         }
         if room > 0 && kept.len() < bytes.len() {
             let text = "the request printed more than 1 MiB; the rest is not kept";
-            self.journal.note(&self.plan, self.request, text);
+            self.journal.note(&self.caller, text);
         }
     }
 
     fn line(&self, stream: Stream, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches(['\n', '\r']);
-        let Journal { logs, clock } = &self.journal;
-        logs.add(&self.plan, clock.now(), stream, Some(self.request), text);
+        self.journal.add(&self.caller, stream, text);
     }
 
     fn partial(&mut self, stream: Stream) -> &mut Vec<u8> {

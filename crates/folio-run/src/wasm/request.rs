@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{Call, Plan};
+use folio_core::ports::runtime::{Call, Plan, RequestId};
 use http::HeaderValue;
 use http::header::{HOST, HeaderName};
 use http_body::{Frame, SizeHint};
@@ -19,9 +19,23 @@ use super::network;
 /// Where a guest finds the files of its package.
 const FILES: &str = "/code";
 
+const REQUEST_ID: HeaderName = HeaderName::from_static("folio-request-id");
+
+/// Whose request it is.
+#[derive(Clone)]
+pub(super) struct Caller {
+    /// Under which plan the guest was called.
+    pub(super) plan: Arc<Plan>,
+    /// The request.
+    pub(super) id: RequestId,
+    /// How many functions called one another to get here.
+    pub(super) hops: u32,
+}
+
 /// Adds to a request what the guest could not know otherwise. The gateway took every header of these names away.
 pub(super) fn complete(call: &mut Call) {
     let headers = call.request.headers_mut();
+    headers.insert(REQUEST_ID, written(call.id));
     for (name, value) in &call.parameters {
         let name = HeaderName::try_from(format!("x-fission-params-{name}"));
         if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value)) {
@@ -36,6 +50,19 @@ pub(super) fn complete(call: &mut Call) {
     let named = headers.get(HOST).is_some_and(|host| host.to_str().is_ok());
     if !named && call.request.uri().authority().is_none() {
         call.request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
+    }
+}
+
+fn written(id: RequestId) -> HeaderValue {
+    let mut text = [0; 32];
+    hex(id.0, &mut text);
+    HeaderValue::from_bytes(&text).expect("hex digits are a value")
+}
+
+fn hex(number: u128, text: &mut [u8; 32]) {
+    for (at, digit) in text.iter_mut().enumerate() {
+        let nibble = (number >> (124 - 4 * at)) & 0xf;
+        *digit = b"0123456789abcdef"[usize::try_from(nibble).expect("four bits fit")];
     }
 }
 

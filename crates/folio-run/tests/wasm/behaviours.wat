@@ -21,6 +21,8 @@
     (func $request (param i32) (result i32)))
   (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-authority"
     (func $set-authority (param i32 i32 i32 i32) (result i32)))
+  (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-path-with-query"
+    (func $set-path (param i32 i32 i32 i32) (result i32)))
   (import "wasi:http/types@0.2.0" "[method]future-incoming-response.subscribe"
     (func $subscribe (param i32) (result i32)))
   (import "wasi:http/types@0.2.0" "[method]future-incoming-response.get" (func $get (param i32 i32)))
@@ -50,8 +52,9 @@
   (data (i32.const 256) "192.0.2.1")
   (data (i32.const 272) "127.0.0.1:1")
   (data (i32.const 288) "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd\n")
-  (data (i32.const 352) "x-folio-test")
+  (data (i32.const 352) "folio.invoke")
   (data (i32.const 368) "\n")
+  (data (i32.const 384) "/other@3/path")
 
   (global $heap (mut i32) (i32.const 4096))
   (global $requests (mut i32) (i32.const 0))
@@ -120,6 +123,7 @@
     (local.set $request (call $request (call $fields)))
     (drop (call $set-authority (local.get $request)
       (i32.const 1) (local.get $at) (local.get $bytes)))
+    (drop (call $set-path (local.get $request) (i32.const 1) (i32.const 384) (i32.const 13)))
     (call $fetch (local.get $request) (i32.const 0) (i32.const 0) (i32.const 0))
     (local.set $future (i32.load (i32.const 8)))
     (local.set $pollable (call $subscribe (local.get $future)))
@@ -249,7 +253,7 @@
       (call $say (i32.const 192) (i32.const 6))
       (call $finish)
       (return)))
-    ;; x: fetches from another machine; y: from this one
+    ;; x: fetches from another machine; y: from this one; z: from another function
     (if (i32.eq (local.get $letter) (i32.const 0x78)) (then
       (call $begin (local.get $out) (i32.const 200) (call $fields))
       (call $fetch-from (i32.const 256) (i32.const 9))
@@ -258,6 +262,11 @@
     (if (i32.eq (local.get $letter) (i32.const 0x79)) (then
       (call $begin (local.get $out) (i32.const 200) (call $fields))
       (call $fetch-from (i32.const 272) (i32.const 11))
+      (call $finish)
+      (return)))
+    (if (i32.eq (local.get $letter) (i32.const 0x7a)) (then
+      (call $begin (local.get $out) (i32.const 200) (call $fields))
+      (call $fetch-from (i32.const 352) (i32.const 12))
       (call $finish)
       (return)))
     unreachable)
