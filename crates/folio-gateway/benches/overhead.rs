@@ -123,6 +123,7 @@ async fn gateway(tasks: &mut JoinSet<()>, routes: usize) -> SocketAddr {
     )
     .with_runtime(Arc::new(Hello), queue, Arc::new(Logs::new(1024)));
     let caller = Caller::new("bench".parse().expect("a name"));
+    folio.admit(&caller.actor, &folio.draw_token()).await.expect("the app is made");
     let app = AppName::default_app();
     let key =
         UnitKey { app: app.clone(), kind: Kind::Function, name: "hello".parse().expect("a name") };

@@ -79,7 +79,7 @@ async fn a_bad_request_does_not_take_the_answer_of_a_good_one() {
     let bad = "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
     client.send(format!("{good}{good}{bad}{good}")).await;
     for _ in 0..2 {
-        assert_eq!(client.answer().await.unwrap().told("original"), "/good");
+        assert_eq!(client.answer().await.unwrap().told("uri"), "/good");
     }
     assert_eq!(client.answer().await.unwrap().code(), "bad_request");
     assert!(client.is_closed().await);

@@ -63,10 +63,10 @@ async fn a_prefix_takes_whole_segments_and_gives_the_rest() {
 #[tokio::test]
 async fn the_most_specific_route_answers() {
     let world = World::new().await;
-    for name in ["whole", "number", "any", "long", "short"] {
+    for name in ["whole", "number", "any", "long", "least"] {
         world.publish(name, "v1").await;
     }
-    world.route(prefix("/"), "short").await;
+    world.route(prefix("/"), "least").await;
     world.route(prefix("/a/b"), "long").await;
     world.route(exact("/a/{id}"), "any").await;
     world.route(exact("/a/{id:[0-9]+}"), "number").await;
@@ -77,8 +77,8 @@ async fn the_most_specific_route_answers() {
         ("/a/7", "number"),
         ("/a/x", "any"),
         ("/a/b/c", "long"),
-        ("/a/x/c", "short"),
-        ("/", "short"),
+        ("/a/x/c", "least"),
+        ("/", "least"),
     ] {
         assert_eq!(client.get(path).await.told("version"), format!("{function}@v1"), "{path}");
     }
@@ -152,12 +152,14 @@ async fn a_changed_route_is_seen_by_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_route_without_a_version_says_why() {
+async fn a_version_that_is_still_built_says_so() {
     let world = World::new().await;
-    world.publish("other", "v1").await;
-    world.route(exact("/x"), "other").await;
-    let mut client = world.client().await;
-    assert_eq!(client.get("/x").await.status, 200);
+    world.publish_source("built", "v1").await;
+    world.route(exact("/x"), "built@v1").await;
+    let answer = world.client().await.get("/x").await;
+    assert_eq!((answer.status, answer.code().as_str()), (503, "build_pending"));
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(answer.header("folio-version"), None);
 }
 
 fn cors(origins: &[&str]) -> RouteFields {

@@ -66,6 +66,7 @@ impl World {
         let queue = Arc::new(MemoryQueue::default());
         let folio = Folio::new(ledger, Arc::new(blobs), clock, folio_core::Settings::default())
             .with_runtime(runtime.clone(), queue, Arc::new(Logs::new(1024)));
+        folio.admit(&caller().actor, &folio.draw_token()).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -93,6 +94,18 @@ impl World {
         let fields = Fields {
             environment: Some(environment.parse().unwrap()),
             deployment: Some(sample::file(&self.folio, "main.js", &text).await),
+            ..Fields::default()
+        };
+        let request = Publish { id: Some(id.parse().unwrap()), ..Publish::fresh(fields) };
+        self.folio.publish(&caller(), &key(function), request).await.unwrap();
+    }
+
+    /// Publishes a version that has to be built first.
+    pub(crate) async fn publish_source(&self, function: &str, id: &str) {
+        let fields = Fields {
+            environment: Some("nodejs".parse().unwrap()),
+            source: Some(sample::directory(&self.folio, &[("main.js", "source")]).await),
+            build_command: Some("./build.sh".to_owned()),
             ..Fields::default()
         };
         let request = Publish { id: Some(id.parse().unwrap()), ..Publish::fresh(fields) };
