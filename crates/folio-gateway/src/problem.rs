@@ -204,7 +204,8 @@ impl Problem {
     pub(crate) fn to_http1(&self, id: RequestId) -> Vec<u8> {
         let (status, body) = (self.status(), self.json(id));
         let head = format!(
-            "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nfolio-request-id: {id}\r\nconnection: close\r\n\r\n",
+            "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+             folio-request-id: {id}\r\nconnection: close\r\n\r\n",
             status.as_u16(),
             status.canonical_reason().unwrap_or_default(),
             body.len(),

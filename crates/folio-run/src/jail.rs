@@ -197,12 +197,15 @@ impl Jail {
             }
         }
         let counted = self.groups.about(Controller::Memory).is_ok();
+        // Without a user namespace the kernel counts all prisoners of the same user as one.
+        let alone = host.has(namespace::USER) || self.groups.about(Controller::Processes).is_err();
+        let processes_max = u64::from(cell.processes_max) + OWN_PROCESSES;
         let confinement = Confinement {
             identity,
             network,
             tmp_bytes: cell.tmp_bytes,
             data_bytes_max: (!counted).then(|| cell.memory_bytes.saturating_add(UNTOUCHED_BYTES)),
-            processes_max: u64::from(cell.processes_max) + OWN_PROCESSES,
+            processes_max: if alone { processes_max } else { u64::MAX },
             file_bytes_max: cell.file_bytes_max,
             without: host.without(),
         };

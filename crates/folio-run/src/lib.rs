@@ -12,3 +12,10 @@ pub mod wasm;
 pub mod binary;
 pub mod command;
 mod output;
+mod frames;
+mod host;
+mod local;
+mod pool;
+mod worker;
+
+pub use local::{LocalRuntime, Settings};

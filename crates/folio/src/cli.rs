@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 pub(crate) struct Globals {
     /// Talk to the server at this address [default: `$FOLIO_URL`, else `http://127.0.0.1:7070`]
     #[arg(long, global = true, value_name = "URL")]
-    pub(crate) url: Option<String>,
+    pub(crate) server: Option<String>,
     /// Work in this app
     #[arg(long, global = true, value_name = "APP", default_value = "default")]
     pub(crate) app: AppName,

@@ -206,7 +206,7 @@ impl Client {
         let base = self.base.as_str().trim_end_matches('/');
         let problem = if error.is_connect() {
             let problem = Problem::new(format!("cannot reach a folio server at {base}"));
-            problem.hint("start one with `folio serve`, or name another with FOLIO_URL or --url")
+            problem.hint("start one with `folio serve`, or name another with FOLIO_URL or --server")
         } else {
             Problem::new(format!("the connection to {base} broke"))
         };

@@ -48,7 +48,7 @@ impl Session {
     }
 
     fn open(globals: Globals, config: &Config) -> Result<Self> {
-        let url = config.url(globals.url.as_deref());
+        let url = config.url(globals.server.as_deref());
         let client = Client::new(&url, config.token(&url)?, globals.reason)?;
         let cache = config.cache.clone();
         Ok(Self { client, output: globals.output, cache, app: globals.app })

@@ -42,6 +42,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         settings: Settings::default(),
         clock: Arc::new(SystemClock),
         jail: Mode::Enforced,
+        command_directories: Vec::new(),
         doors: folio_gateway::Settings::default(),
     };
     let server = Server::open(&data, opening).await?;

@@ -48,6 +48,9 @@ pub(crate) struct Serve {
     /// The key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
+    /// Let `command` environments start programs of this directory, too; repeat it for more
+    #[arg(long, value_name = "DIR")]
+    command_directory: Vec<PathBuf>,
     /// Run functions without a jail; only for code that is trusted like the server itself
     #[arg(long)]
     no_jail: bool,
@@ -84,6 +87,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         gateway: serve.gateway,
         settings,
         clock: clock(&serve),
+        command_directories: serve.command_directory.clone(),
         jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
         doors: folio_gateway::Settings {
             domain: serve.domain.clone(),

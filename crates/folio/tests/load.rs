@@ -71,7 +71,10 @@ fn publish(session: &Session) {
     works(session, "folio fn version create hello --env nodejs --code one.js --version v1");
     works(session, "folio fn version create hello --env nodejs --code two.js --version v2");
     works(session, "folio fn alias create hello --alias prod --version v1");
-    works(session, "folio route create --name hello --method GET --url /hello --function hello --alias prod");
+    works(
+        session,
+        "folio route create --name hello --method GET --url /hello --function hello --alias prod",
+    );
 }
 
 /// Asks from many connections while the alias moves. `plant` makes one answer count as that of a version that
@@ -82,9 +85,8 @@ fn storm(session: &Session, requests: u64, plant: Option<u64>) -> Outcome {
     let reigns = Mutex::new(vec![Reign { version: 1, from: Instant::now(), until: None }]);
     let gateway = session.gateway();
     let (seen, failed) = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CONNECTIONS)
-            .map(|_| scope.spawn(|| ask(gateway, &left, &done)))
-            .collect();
+        let clients: Vec<_> =
+            (0..CONNECTIONS).map(|_| scope.spawn(|| ask(gateway, &left, &done))).collect();
         flip(session, &reigns, &left, requests);
         done.store(true, Ordering::SeqCst);
         let mut all = (Vec::new(), Vec::new());

@@ -4,7 +4,13 @@
 mod commands;
 mod crash;
 mod downloads;
+mod escape;
 mod hostile;
+mod jail;
+mod kills;
+mod load;
 mod maintenance;
 mod program;
+mod servers;
 mod transcripts;
+mod wire;

@@ -82,7 +82,8 @@ impl Connection {
         let mut body = Vec::new();
         if answer.header("transfer-encoding").is_some() {
             loop {
-                let size = usize::from_str_radix(&self.line()?, 16).map_err(std::io::Error::other)?;
+                let size =
+                    usize::from_str_radix(&self.line()?, 16).map_err(std::io::Error::other)?;
                 let start = body.len();
                 body.resize(start + size, 0);
                 self.stream.read_exact(&mut body[start..])?;

@@ -19,6 +19,8 @@ pub(super) fn run(control: OwnedFd, filter: &Result<Filter, String>) -> io::Resu
     // The warden may die by the hand of the kernel; the server's end is noticed on the socket.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::process::setsid()?;
+    // Out of the way of what the program gets from 3 on.
+    let control = fcntl_dupfd_cloexec(control, orders::DESCRIPTORS_END)?;
     let Some((orders, beside)) = orders::receive_orders(&control)? else {
         return Ok(());
     };
@@ -174,7 +176,7 @@ impl Ready {
         let Baggage { standard, listener, descriptors } = self.baggage;
         let floor = 3 + i32::try_from(descriptors.len()).map_err(io::Error::other)?;
         // Everything else moves out of the way first.
-        let control = fcntl_dupfd_cloexec(control, floor)?;
+        let control = fcntl_dupfd_cloexec(control, orders::DESCRIPTORS_END)?;
         let listener = match listener {
             Some((listener, port)) => Some((fcntl_dupfd_cloexec(listener, floor)?, port)),
             None => None,

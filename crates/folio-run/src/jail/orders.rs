@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 /// The kernel passes no more at once.
 const DESCRIPTORS_MAX: usize = 253;
+/// A number above those of all descriptors a program can be given.
+pub(super) const DESCRIPTORS_END: i32 = 256;
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 /// To the warden: a process, please. The end of the socket it listens on comes beside it.

@@ -12,6 +12,7 @@ use folio_core::ports::Clock;
 use folio_core::ports::runtime::{Runtime as _, RuntimePorts};
 use folio_core::{Folio, Settings};
 use folio_run::LocalRuntime;
+use folio_run::build::BuildHost;
 use folio_run::jail::Mode;
 use folio_store::DataDirectory;
 use tokio::net::TcpListener;
@@ -34,6 +35,8 @@ pub(crate) struct Opening {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jail: Mode,
+    /// Where `command` environments find their programs, besides the system's directories.
+    pub(crate) command_directories: Vec<PathBuf>,
     pub(crate) doors: folio_gateway::Settings,
 }
 
@@ -51,7 +54,8 @@ pub(crate) struct Server {
 impl Server {
     /// Opens the data directory and takes the addresses.
     pub(crate) async fn open(data: &Path, opening: Opening) -> Result<Self> {
-        let Opening { listen, gateway, settings, clock, jail, doors } = opening;
+        let Opening { listen, gateway, settings, clock, jail, command_directories, doors } =
+            opening;
         let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
         let directory = opened.map_err(explained)?;
         let control = bind(listen, "--listen").await?;
@@ -60,9 +64,15 @@ impl Server {
         let blobs = directory.blobs.clone();
         let ports =
             RuntimePorts { blobs, logs: Arc::clone(&logs), invoke: Arc::new(OnceLock::new()) };
+        // A mount names a place for whoever looks from anywhere.
+        let run = std::path::absolute(data)?.join("run");
         let helper = std::env::current_exe().context("cannot find this program itself")?;
-        let running =
-            folio_run::Settings { jail, ..folio_run::Settings::new(data.join("run"), helper) };
+        let running = folio_run::Settings {
+            jail,
+            build_host: BuildHost::new(std::env::vars_os()),
+            command_directories,
+            ..folio_run::Settings::new(run, helper)
+        };
         let runtime = LocalRuntime::open(running, ports.clone())
             .context("cannot prepare to run functions")?;
         let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());

@@ -1,0 +1,139 @@
+//! What a pool does without requests: ends what takes too long, lets go of idle workers, keeps the least number,
+//! and empties itself when its version is no longer pointed at.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use folio_core::ports::runtime::{CallError, WorkerStatus};
+use tokio::time::Instant;
+
+use super::{Pool, State};
+use crate::worker::Worker;
+
+impl Pool {
+    /// Ends requests whose time is over.
+    pub(crate) fn tick(&self) {
+        self.all().iter().for_each(|worker| worker.tick());
+    }
+
+    /// Lets go of idle workers and makes missing ones. Says whether the pool is of any more use.
+    pub(crate) fn tend(self: &Arc<Self>, keep_warm: Duration) -> bool {
+        let mut state = self.lock();
+        let expired = state.retired.is_some_and(|since| since.elapsed() >= keep_warm);
+        let kept = self.kept(&state, expired);
+        let idle = if expired { Duration::ZERO } else { self.plan.limits.idle };
+        let leaving = state.leave(kept, idle);
+        self.refill(&mut state);
+        let none = state.workers.is_empty() && state.leaving.is_empty();
+        let empty = none && state.starting == 0 && state.waiters.is_empty();
+        let unused = state.used.elapsed() >= self.plan.limits.idle.max(keep_warm);
+        drop(state);
+        leaving.iter().for_each(|worker| worker.end("it was idle"));
+        !(empty && (expired || unused))
+    }
+
+    // A version that just lost its pointer keeps a worker for whoever goes back to it.
+    fn kept(&self, state: &State, expired: bool) -> usize {
+        match (state.retired, expired) {
+            (_, true) => 0,
+            (Some(_), false) => self.plan.limits.scale_min.max(1) as usize,
+            (None, false) => self.plan.limits.scale_min as usize,
+        }
+    }
+
+    /// The version lost its last pointer.
+    pub(crate) fn retire(&self) {
+        let mut state = self.lock();
+        state.retired = state.retired.or(Some(Instant::now()));
+    }
+
+    /// The version is pointed at: waits until it has the least number of workers.
+    pub(crate) async fn prepare(self: &Arc<Self>) -> Result<(), CallError> {
+        let missing = self.revive();
+        self.generics.warm(&self.plan);
+        if missing {
+            // Whether the code loads is known when a request could be served.
+            drop(self.acquire().await?);
+        }
+        Ok(())
+    }
+
+    // Says whether the version has fewer workers than it should.
+    fn revive(self: &Arc<Self>) -> bool {
+        let mut state = self.lock();
+        state.retired = None;
+        state.used = Instant::now();
+        let missing = self.plan.limits.scale_min as usize > state.workers.len();
+        self.refill(&mut state);
+        missing
+    }
+
+    /// Fails what waits and tells how many requests are in hand.
+    pub(crate) fn drain(&self) -> u32 {
+        let mut state = self.lock();
+        let waiters = std::mem::take(&mut state.waiters);
+        self.waiting.store(0, Ordering::Release);
+        drop(state);
+        let busy = self.all().iter().map(|worker| worker.busy.load(Ordering::Acquire)).sum();
+        waiters.into_iter().for_each(|waiter| drop(waiter.send(Err(CallError::Stopping))));
+        busy
+    }
+
+    /// Ends every worker.
+    pub(crate) fn end(&self) {
+        self.all().iter().for_each(|worker| worker.end("the server is stopping"));
+    }
+
+    fn all(&self) -> Vec<Arc<Worker>> {
+        let state = self.lock();
+        state.workers.iter().chain(&state.leaving).cloned().collect()
+    }
+
+    /// The worker that was idle for longest, if one is and the version can do without it.
+    pub(crate) fn idlest(&self) -> Option<(Duration, Arc<Worker>)> {
+        let state = self.lock();
+        if state.workers.len() <= self.plan.limits.scale_min as usize {
+            return None;
+        }
+        let free = state.workers.iter().filter(|worker| worker.busy.load(Ordering::Acquire) == 0);
+        free.map(|worker| (worker.idle(), Arc::clone(worker))).max_by_key(|(idle, _)| *idle)
+    }
+
+    /// What its workers do.
+    pub(crate) fn status(&self) -> Vec<WorkerStatus> {
+        let workers = self.all();
+        let each = workers.iter().map(|worker| WorkerStatus {
+            environment: self.plan.environment.clone(),
+            app: Some(self.plan.app.clone()),
+            function: Some(self.plan.function.clone()),
+            version: Some(self.plan.at.to_string()),
+            pid: Some(worker.pid()),
+            busy: worker.busy.load(Ordering::Relaxed),
+            served: worker.served.load(Ordering::Relaxed),
+            memory_bytes: worker.memory_bytes(),
+        });
+        each.collect()
+    }
+}
+
+impl State {
+    // Takes out workers that were idle for too long, the idlest first, but leaves so many.
+    fn leave(&mut self, kept: usize, idle_max: Duration) -> Vec<Arc<Worker>> {
+        let mut leaving = Vec::new();
+        while self.workers.len() > kept {
+            let idle = |worker: &Arc<Worker>| worker.idle();
+            let Some(at) = (0..self.workers.len()).max_by_key(|at| idle(&self.workers[*at])) else {
+                break;
+            };
+            let worker = &self.workers[at];
+            let busy = worker.busy.load(Ordering::Acquire) > 0;
+            if busy || idle(worker) < idle_max {
+                break;
+            }
+            worker.leaving.store(true, Ordering::Relaxed);
+            leaving.push(self.workers.swap_remove(at));
+        }
+        leaving
+    }
+}

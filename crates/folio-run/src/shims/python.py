@@ -1,0 +1,1503 @@
+# Runs one function in Python and speaks folio's frames on descriptor 3 (see frames.rs for the protocol).
+#
+# Ordinary functions run on the thread that reads frames: a thread that leads takes requests one after another and
+# answers a whole batch with one write. A second thread looks every few milliseconds whether the leader is stuck
+# inside one call; then it leads, and the first one finishes what it has. So short functions never change threads
+# and slow ones still run side by side. Coroutines and ASGI applications run on an event loop instead.
+import asyncio
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import io
+import json
+import logging
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+import types
+from collections import deque
+from contextvars import ContextVar
+from urllib.parse import parse_qsl, unquote
+
+SPECIALISE, READY, FAILED, REQUEST, RESPONSE, BODY, CANCEL, CREDIT, LOG, PING, PONG = range(1, 12)
+LAST = 0x80
+WINDOW = 256 * 1024
+PIECE = 64 * 1024
+LINE_MAX = 60 * 1024
+HEADER = struct.Struct("<IBI")
+ANSWER = struct.Struct("<IBII")
+COUNT = struct.Struct("<I")
+STUCK = 0.005
+HELD_MAX = 0.001
+
+_stream = ContextVar("stream", default=0)
+_request = ContextVar("request")
+
+
+def frame(kind, stream, payload=b""):
+    return HEADER.pack(len(payload), kind, stream) + payload
+
+
+def answer_frame(kind, stream, head, body=b""):
+    return ANSWER.pack(4 + len(head) + len(body), kind, stream, len(head)) + head + body
+
+
+# ---------------------------------------------------------------- requests, flask style
+
+
+class Many(dict):
+    """A dictionary of first values that also knows the others."""
+
+    def __init__(self, pairs=()):
+        super().__init__()
+        self._lists = {}
+        for name, value in pairs:
+            self._lists.setdefault(name, []).append(value)
+            self.setdefault(name, value)
+
+    def get(self, name, default=None, type=None):
+        value = super().get(name, default)
+        if type is None or value is default:
+            return value
+        try:
+            return type(value)
+        except (TypeError, ValueError):
+            return default
+
+    def getlist(self, name, type=None):
+        return [value if type is None else type(value) for value in self._lists.get(name, [])]
+
+    def to_dict(self, flat=True):
+        return dict(self) if flat else {name: list(values) for name, values in self._lists.items()}
+
+
+class Headers:
+    """Names without case, in order."""
+
+    def __init__(self, pairs=()):
+        if isinstance(pairs, (dict, Headers)):
+            pairs = pairs.items()
+        self._pairs = [(str(name), str(value)) for name, value in pairs or ()]
+
+    def get(self, name, default=None, type=None):
+        wanted = name.lower()
+        for known, value in self._pairs:
+            if known.lower() == wanted:
+                if type is None:
+                    return value
+                try:
+                    return type(value)
+                except (TypeError, ValueError):
+                    return default
+        return default
+
+    def getlist(self, name):
+        return [value for known, value in self._pairs if known.lower() == name.lower()]
+
+    get_all = getlist
+
+    def add(self, name, value):
+        self._pairs.append((name, str(value)))
+
+    def set(self, name, value):
+        self.remove(name)
+        self.add(name, value)
+
+    def remove(self, name):
+        self._pairs = [pair for pair in self._pairs if pair[0].lower() != name.lower()]
+
+    def setdefault(self, name, value):
+        known = self.get(name)
+        if known is None:
+            self.add(name, value)
+        return value if known is None else known
+
+    def update(self, other):
+        for name, value in other.items() if hasattr(other, "items") else other:
+            self.set(name, value)
+
+    extend = update
+
+    def __getitem__(self, name):
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name, value):
+        self.set(name, value)
+
+    def __delitem__(self, name):
+        self.remove(name)
+
+    def __contains__(self, name):
+        return self.get(name) is not None
+
+    def __iter__(self):
+        return iter(self._pairs)
+
+    def __len__(self):
+        return len(self._pairs)
+
+    def items(self):
+        return list(self._pairs)
+
+    def keys(self):
+        return [name for name, _ in self._pairs]
+
+    def values(self):
+        return [value for _, value in self._pairs]
+
+
+class HttpError(Exception):
+    def __init__(self, code, description=None):
+        super().__init__(description or f"status {code}")
+        self.code = code
+        self.description = description
+
+
+class once:
+    """An attribute that is made when it is first looked at."""
+
+    def __init__(self, make):
+        self.make = make
+        self.name = make.__name__
+
+    def __get__(self, owner, _):
+        value = owner.__dict__[self.name] = self.make(owner)
+        return value
+
+
+class Request:
+    def __init__(self, head, data):
+        self._head = head
+        self.data = data
+
+    @once
+    def _lines(self):
+        return self._head.decode("latin-1").split("\n")
+
+    @once
+    def method(self):
+        return self._lines[0]
+
+    @once
+    def _target(self):
+        return self._lines[1].partition("?")
+
+    @once
+    def path(self):
+        return unquote(self._target[0])
+
+    @once
+    def query_string(self):
+        return self._target[2].encode("latin-1")
+
+    @once
+    def full_path(self):
+        return f"{self.path}?{self._target[2]}"
+
+    @once
+    def view_args(self):
+        return json.loads(self._lines[3]) if self._lines[3] else {}
+
+    @once
+    def headers(self):
+        lines = self._lines
+        return Headers([(lines[at].title(), lines[at + 1]) for at in range(4, len(lines) - 1, 2)])
+
+    @once
+    def args(self):
+        return Many(parse_qsl(self._target[2], keep_blank_values=True))
+
+    @once
+    def content_type(self):
+        return self.headers.get("content-type")
+
+    @once
+    def mimetype(self):
+        return (self.content_type or "").partition(";")[0].strip().lower()
+
+    @once
+    def content_length(self):
+        return len(self.data)
+
+    @once
+    def is_json(self):
+        return self.mimetype == "application/json" or self.mimetype.endswith("+json")
+
+    @once
+    def form(self):
+        if self.mimetype == "application/x-www-form-urlencoded":
+            return Many(parse_qsl(self.data.decode(errors="replace"), keep_blank_values=True))
+        return self._multipart[0]
+
+    @once
+    def files(self):
+        return self._multipart[1]
+
+    @once
+    def _multipart(self):
+        if self.mimetype != "multipart/form-data":
+            return Many(), Many()
+        from email.parser import BytesParser
+        from email.policy import HTTP
+
+        start = b"content-type: " + self.content_type.encode("latin-1") + b"\r\n\r\n"
+        fields, files = [], []
+        for part in BytesParser(policy=HTTP).parsebytes(start + self.data).iter_parts():
+            name = part.get_param("name", header="content-disposition")
+            content = part.get_payload(decode=True) or b""
+            if part.get_filename() is None:
+                fields.append((name, content.decode(errors="replace")))
+            else:
+                file = io.BytesIO(content)
+                file.filename, file.name, file.content_type = part.get_filename(), name, part.get_content_type()
+                files.append((name, file))
+        return Many(fields), Many(files)
+
+    @once
+    def values(self):
+        return Many(list(self.args.items()) + list(self.form.items()))
+
+    @once
+    def cookies(self):
+        pairs = (pair.strip().partition("=") for pair in self.headers.get("cookie", "").split(";"))
+        return Many([(name, unquote(value.strip('"'))) for name, found, value in pairs if found])
+
+    @once
+    def host(self):
+        return self.headers.get("host", "localhost")
+
+    @once
+    def scheme(self):
+        return self.headers.get("x-forwarded-proto", "http")
+
+    @once
+    def host_url(self):
+        return f"{self.scheme}://{self.host}/"
+
+    url_root = host_url
+
+    @once
+    def base_url(self):
+        return f"{self.scheme}://{self.host}{self._target[0]}"
+
+    @once
+    def url(self):
+        return f"{self.scheme}://{self.host}{self._lines[1]}"
+
+    @once
+    def remote_addr(self):
+        return self.headers.get("x-forwarded-for", "").partition(",")[0].strip() or None
+
+    @once
+    def user_agent(self):
+        return self.headers.get("user-agent", "")
+
+    @once
+    def stream(self):
+        return io.BytesIO(self.data)
+
+    @once
+    def json(self):
+        return self.get_json()
+
+    def get_data(self, cache=True, as_text=False, parse_form_data=False):
+        return self.data.decode(errors="replace") if as_text else self.data
+
+    def get_json(self, force=False, silent=False, cache=True):
+        if not force and not self.is_json:
+            if silent:
+                return None
+            raise HttpError(415, "the request's content type is not application/json")
+        try:
+            return json.loads(self.data)
+        except ValueError as error:
+            if silent:
+                return None
+            raise HttpError(400, f"the request's body is not JSON: {error}") from None
+
+
+class CurrentRequest:
+    """Stands for the request that is being answered."""
+
+    def __getattr__(self, name):
+        try:
+            return getattr(_request.get(), name)
+        except LookupError:
+            raise RuntimeError("there is no request outside of a call") from None
+
+    def __setattr__(self, name, value):
+        setattr(_request.get(), name, value)
+
+
+class Context:
+    """What `main(context)` is called with."""
+
+    def __init__(self, request):
+        self.request = request
+
+    def __getattr__(self, name):
+        return getattr(self.request, name)
+
+
+# ---------------------------------------------------------------- answers, flask style
+
+REASONS = {200: "OK", 201: "CREATED", 204: "NO CONTENT", 302: "FOUND", 400: "BAD REQUEST", 404: "NOT FOUND"}
+
+
+class Response:
+    default_mimetype = "text/html"
+
+    def __init__(self, response=None, status=200, headers=None, mimetype=None, content_type=None):
+        self.response = response if response is not None else b""
+        self.status = status
+        self.headers = Headers(headers)
+        if content_type is None and "content-type" not in self.headers:
+            content_type = mimetype or self.default_mimetype
+            if content_type.startswith("text/"):
+                content_type += "; charset=utf-8"
+        if content_type is not None:
+            self.headers.set("Content-Type", content_type)
+
+    @property
+    def status(self):
+        return f"{self.status_code} {REASONS.get(self.status_code, 'UNKNOWN')}"
+
+    @status.setter
+    def status(self, value):
+        self.status_code = int(value.split()[0]) if isinstance(value, str) else int(value)
+
+    @property
+    def data(self):
+        return self.get_data()
+
+    @data.setter
+    def data(self, value):
+        self.response = value
+
+    def get_data(self, as_text=False):
+        body = self.response
+        if not isinstance(body, (str, bytes)):
+            body = b"".join(part.encode() if isinstance(part, str) else part for part in body)
+            self.response = body
+        body = body.encode() if isinstance(body, str) else body
+        return body.decode() if as_text else body
+
+    def set_data(self, value):
+        self.response = value
+
+    def get_json(self, **_):
+        return json.loads(self.get_data())
+
+    @property
+    def mimetype(self):
+        return self.headers.get("content-type", "").partition(";")[0]
+
+    @mimetype.setter
+    def mimetype(self, value):
+        self.headers.set("Content-Type", value)
+
+    @property
+    def content_type(self):
+        return self.headers.get("content-type")
+
+    @content_type.setter
+    def content_type(self, value):
+        self.headers.set("Content-Type", value)
+
+    def set_cookie(self, key, value="", max_age=None, path="/", secure=False, httponly=False, samesite=None, **_):
+        text = f"{key}={value}"
+        text += f"; Max-Age={max_age}" if max_age is not None else ""
+        text += "; Secure" if secure else ""
+        text += "; HttpOnly" if httponly else ""
+        text += f"; Path={path}" if path else ""
+        text += f"; SameSite={samesite}" if samesite else ""
+        self.headers.add("Set-Cookie", text)
+
+    def delete_cookie(self, key, path="/"):
+        self.set_cookie(key, max_age=0, path=path)
+
+
+def make_response(*parts):
+    value = parts[0] if len(parts) == 1 else parts
+    if isinstance(value, Response):
+        return value
+    status, headers = 200, None
+    if isinstance(value, tuple):
+        value, *more = value
+        for part in more:
+            if isinstance(part, (int, str)):
+                status = part
+            else:
+                headers = part
+    if isinstance(value, Response):
+        if len(parts) > 1 or status != 200:
+            value.status = status
+        value.headers.update(Headers(headers))
+        return value
+    if value is None:
+        raise TypeError("the function returned None, which is no answer")
+    if isinstance(value, (str, bytes)):
+        return Response(value, status, headers)
+    if isinstance(value, (bytearray, memoryview)):
+        return Response(bytes(value), status, headers)
+    if isinstance(value, types.GeneratorType):
+        return Response(value, status, headers)
+    return Response(json.dumps(value), status, headers, mimetype="application/json")
+
+
+def jsonify(*values, **named):
+    value = named if named else values[0] if len(values) == 1 else list(values)
+    return Response(json.dumps(value), mimetype="application/json")
+
+
+def abort(code, description=None):
+    if isinstance(code, Response):
+        raise Raised(code)
+    raise HttpError(code, description)
+
+
+class Raised(Exception):
+    def __init__(self, response):
+        self.response = response
+
+
+def redirect(location, code=302):
+    return Response("", code, {"Location": location})
+
+
+class FlaskFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Found last, so that a package's own flask comes first."""
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name == "flask" else None
+
+    def create_module(self, spec):
+        module = types.ModuleType("flask", "The part of flask that functions use, as folio provides it.")
+        logger = logging.getLogger("app")
+        if not logger.handlers:
+            logger.addHandler(logging.StreamHandler(sys.stderr))
+            logger.setLevel(logging.INFO)
+        module.__dict__.update(
+            request=CurrentRequest(), Response=Response, Request=Request, jsonify=jsonify, abort=abort,
+            make_response=make_response, redirect=redirect, json=json, g=threading.local(),
+            current_app=types.SimpleNamespace(logger=logger, config={}, name="folio", make_response=make_response),
+            _is_folio=True,
+        )
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+# ---------------------------------------------------------------- from a value to an answer
+
+PLAIN = b"200\ncontent-type\ntext/html; charset=utf-8"
+JSON = b"200\ncontent-type\napplication/json"
+
+
+def head_of(response):
+    lines = [str(response.status_code)]
+    for name, value in response.headers.items():
+        if "\n" in value or "\r" in value or "\n" in name:
+            raise ValueError(f"the header {name!r} has a line break")
+        lines += (name, value)
+    return "\n".join(lines).encode("latin-1")
+
+
+def encode(value):
+    """A head and a body, which is bytes or something to iterate."""
+    kind = type(value)
+    if kind is str:
+        return PLAIN, value.encode()
+    if kind is dict or kind is list:
+        return JSON, json.dumps(value).encode()
+    response = make_response(value)
+    body = response.response
+    if isinstance(body, str):
+        body = body.encode()
+    return head_of(response), body
+
+
+def encode_flask(response):
+    head = "\n".join([str(response.status_code), *(part for pair in response.headers.items() for part in pair)])
+    body = response.response if response.is_streamed else response.get_data()
+    return head.encode("latin-1"), body
+
+
+def encode_error(error):
+    """What a raised error says to the client; absent if it is a failure."""
+    if isinstance(error, HttpError):
+        text = error.description or REASONS.get(error.code, "")
+        return encode(Response(text, error.code, mimetype="text/plain"))
+    if isinstance(error, Raised):
+        return encode(error.response)
+    return None
+
+
+# ---------------------------------------------------------------- which way a function wants to be called
+
+
+def positional(parameter):
+    return parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+
+
+def style_of(function):
+    """`asgi`, `nothing`, `context` or `keywords`."""
+    target = function
+    if not inspect.isroutine(function) and not inspect.isclass(function):
+        target = type(function).__call__
+        target = target.__get__(function)
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return "nothing"
+    required = [p for p in parameters if positional(p) and p.default is p.empty]
+    is_async = inspect.iscoroutinefunction(target)
+    named = [p.name for p in parameters]
+    if is_async and (len(required) == 3 or named[:3] == ["scope", "receive", "send"]):
+        return "asgi"
+    if not parameters:
+        return "nothing"
+    if len(parameters) == 1 and len(required) == 1:
+        return "context"
+    return "keywords"
+
+
+def keywords_of(request, accepted, takes_all):
+    """Qinling's way: a JSON object's members, or the query's, and anything else as one positional text."""
+    texts = []
+    data = request.data
+    values = dict(request.args) if request._target[2] else {}
+    if data:
+        try:
+            parsed = json.loads(data)
+        except ValueError:
+            parsed = None
+        if isinstance(parsed, dict):
+            values.update(parsed)
+        elif request.mimetype == "application/x-www-form-urlencoded":
+            values.update(request.form)
+        else:
+            texts.append(data.decode(errors="replace"))
+    if takes_all or "context" in accepted:
+        values["context"] = {"os_session": None}
+    return texts, values
+
+
+def caller_of(function):
+    """A function from a request to the value the user's function returns."""
+    style = style_of(function)
+    if style == "nothing":
+        return lambda request: function()
+    if style == "context":
+        return lambda request: function(Context(request))
+    parameters = inspect.signature(function).parameters.values()
+    accepted = {p.name for p in parameters}
+    takes_all = any(p.kind == p.VAR_KEYWORD for p in parameters)
+
+    def call(request):
+        texts, values = keywords_of(request, accepted, takes_all)
+        return function(*texts, **values)
+
+    call.is_json = True
+    return call
+
+
+def as_json(value):
+    if isinstance(value, Response):
+        return value
+    return Response(json.dumps(value), mimetype="application/json")
+
+
+# ---------------------------------------------------------------- frames
+
+
+class Wire:
+    """Cuts what was read into frames."""
+
+    def __init__(self):
+        self.rest = b""
+        self.uploads = {}
+
+    def feed(self, data):
+        if self.rest:
+            data = self.rest + data
+            self.rest = b""
+        at, end, unpack = 0, len(data), HEADER.unpack_from
+        while end - at >= 9:
+            size, kind, stream = unpack(data, at)
+            at += 9
+            if at + size > end:
+                at -= 9
+                break
+            if kind == REQUEST | LAST:
+                head = at + 4 + COUNT.unpack_from(data, at)[0]
+                self.request(stream, data[at + 4:head], data[head:at + size])
+            else:
+                self.other(kind, stream, data[at:at + size])
+            at += size
+        if at < end:
+            self.rest = data[at:]
+
+    def other(self, kind, stream, payload):
+        if kind == CANCEL:
+            self.cancel(stream)
+        elif kind == CREDIT:
+            self.grant(stream, COUNT.unpack(payload)[0])
+        elif kind == REQUEST:
+            head = 4 + COUNT.unpack_from(payload)[0]
+            self.upload(stream, payload[4:head])
+        elif kind & ~LAST == BODY:
+            self.piece(stream, payload, kind & LAST)
+        elif kind == PING:
+            self.send(frame(PONG, stream))
+        elif kind == SPECIALISE:
+            self.specialise(json.loads(payload))
+
+    # Functions that want all of a body at once.
+    def upload(self, stream, head):
+        self.uploads[stream] = (head, [])
+
+    def piece(self, stream, payload, last):
+        upload = self.uploads.get(stream)
+        if upload is None:
+            return
+        upload[1].append(payload)
+        if last:
+            del self.uploads[stream]
+            self.request(stream, upload[0], b"".join(upload[1]))
+        else:
+            self.send(frame(CREDIT, stream, COUNT.pack(len(payload))))
+
+
+# ---------------------------------------------------------------- ordinary functions: leader and followers
+
+
+class Seat:
+    """One thread and what it has not sent yet."""
+
+    def __init__(self):
+        self.out = deque()
+
+
+class Threads(Wire):
+    def __init__(self, connection):
+        super().__init__()
+        self.connection = connection
+        self.queue = deque()
+        self.lock = threading.Lock()
+        self.reading = threading.Lock()
+        self.sending = threading.Lock()
+        self.baton = threading.Lock()
+        self.unpark = threading.Lock()
+        self.unpark.acquire()
+        self.credited = threading.Condition()
+        self.credits = {}
+        self.parked = False
+        self.inside = False
+        self.beat = 0
+        self.threads = 1
+        self.concurrency = 1
+        self.handler = None
+        self.leader = Seat()
+        self.seats = threading.local()
+        self.replacement = None
+
+    # frames
+
+    def request(self, stream, head, body):
+        self.queue.append((stream, head, body))
+
+    def cancel(self, stream):
+        self.uploads.pop(stream, None)
+        for job in list(self.queue):
+            if job[0] == stream:
+                self.queue.remove(job)
+                self.send(frame(FAILED | LAST, stream))
+                return
+        with self.credited:
+            if stream in self.credits:
+                self.credits[stream] = None
+            self.credited.notify_all()
+
+    def grant(self, stream, count):
+        with self.credited:
+            if self.credits.get(stream) is not None:
+                self.credits[stream] += count
+            self.credited.notify_all()
+
+    def send(self, data):
+        with self.sending:
+            self.connection.sendall(data)
+
+    def flush(self, seat):
+        out = seat.out
+        if out:
+            data = out[0] if len(out) == 1 else b"".join(out)
+            out.clear()
+            self.send(data)
+
+    def specialise(self, order):
+        self.replacement = specialise(self, order)
+
+    # threads
+
+    def lead(self, seat):
+        """Takes requests until another thread has taken over, or until an event loop should."""
+        queue, run, lock, monotonic = self.queue, self.run, self.lock, time.monotonic
+        while True:
+            since = monotonic()
+            while queue:
+                try:
+                    job = queue.popleft()
+                except IndexError:
+                    break
+                self.beat += 1
+                self.inside = True
+                if self.parked:
+                    self.parked = False
+                    self.unpark.release()
+                run(seat, job)
+                # The others of this batch take long, and whoever has an answer should not wait for them.
+                if queue and monotonic() - since > HELD_MAX:
+                    self.flush(seat)
+                    since = monotonic()
+                with lock:
+                    led = self.leader is seat
+                    if led:
+                        self.inside = False
+                if not led:
+                    return self.flush(seat)
+            self.flush(seat)
+            if self.replacement is not None:
+                return self.replacement
+            self.read()
+
+    def read(self):
+        with self.reading:
+            if self.queue:
+                return
+            data = self.connection.recv(65536)
+            if not data:
+                os._exit(0)
+            self.feed(data)
+
+    def follow(self, seat):
+        self.seats.seat = seat
+        while True:
+            with self.baton:
+                self.watch(seat)
+            if self.threads < self.concurrency and not self.baton.locked():
+                self.hire()
+            self.lead(seat)
+
+    def hire(self):
+        self.threads += 1
+        threading.Thread(target=self.follow, args=(Seat(),), daemon=True).start()
+
+    def watch(self, seat):
+        """Returns as the leader once the leader is stuck."""
+        seen, quiet = -1, 0
+        while True:
+            time.sleep(STUCK)
+            beat = self.beat
+            if self.inside and beat == seen:
+                with self.lock:
+                    if self.inside and self.beat == beat:
+                        stuck = self.leader
+                        self.leader = seat
+                        self.inside = False
+                        waiting = []
+                        while stuck.out:
+                            waiting.append(stuck.out.popleft())
+                        break
+            quiet = quiet + 1 if beat == seen else 0
+            seen = beat
+            if quiet > 20:
+                self.park()
+                quiet = 0
+        if waiting:
+            self.send(b"".join(waiting))
+
+    def park(self):
+        """Sleeps until somebody is inside a call again."""
+        self.parked = True
+        if self.inside:
+            with self.lock:
+                if self.parked:
+                    self.parked = False
+                    return
+        self.unpark.acquire()
+
+    # calls
+
+    def run(self, seat, job):
+        stream, head, body = job
+        _stream.set(stream)
+        try:
+            head, body = self.handler(Request(head, body))
+            kind = type(body)
+            if kind is bytes and len(body) <= WINDOW:
+                size = len(head)
+                seat.out.append(ANSWER.pack(4 + size + len(body), RESPONSE | LAST, stream, size) + head + body)
+            else:
+                self.pour(seat, stream, head, body)
+        except BaseException as error:
+            self.fail(seat, stream, error)
+        _stream.set(0)
+
+    def fail(self, seat, stream, error):
+        self.credits.pop(stream, None)
+        told = encode_error(error)
+        if told is None:
+            seat.out.append(frame(FAILED | LAST, stream, describe(error)))
+        else:
+            seat.out.append(answer_frame(RESPONSE | LAST, stream, *told))
+
+    def pour(self, seat, stream, head, body):
+        """Sends a body in pieces, never more than folio asked for."""
+        with self.credited:
+            self.credits[stream] = WINDOW
+        seat.out.append(answer_frame(RESPONSE, stream, head))
+        self.flush(seat)
+        for part in [body] if isinstance(body, bytes) else body:
+            part = part.encode() if isinstance(part, str) else bytes(part)
+            at = 0
+            while at < len(part):
+                size = self.claim(seat, stream, min(PIECE, len(part) - at))
+                if size is None:
+                    if hasattr(body, "close"):
+                        body.close()
+                    self.credits.pop(stream, None)
+                    return self.send(frame(FAILED | LAST, stream))
+                self.send(frame(BODY, stream, part[at:at + size]))
+                at += size
+        self.credits.pop(stream, None)
+        self.send(frame(BODY | LAST, stream))
+
+    def claim(self, seat, stream, wanted):
+        while True:
+            with self.credited:
+                credit = self.credits.get(stream)
+                if credit is None:
+                    return None
+                if credit > 0:
+                    size = min(credit, wanted)
+                    self.credits[stream] -= size
+                    return size
+                if self.leader is not seat:
+                    self.credited.wait(1)
+                    continue
+            # Nobody else reads: another request may come with the credit, and waits its turn.
+            self.read_more()
+
+    def read_more(self):
+        with self.reading:
+            self.connection.settimeout(0.05)
+            try:
+                data = self.connection.recv(65536)
+            except TimeoutError:
+                return
+            finally:
+                self.connection.settimeout(None)
+            if not data:
+                os._exit(0)
+            self.feed(data)
+
+    def print(self, stream, data):
+        seat = getattr(self.seats, "seat", None)
+        if seat is not None:
+            self.flush(seat)
+        self.send(data)
+
+    def main(self):
+        self.seats.seat = self.leader
+        loop = self.lead(self.leader)
+        while loop is None:
+            self.follow(self.seats.seat)
+        loop.main(self)
+
+
+def describe(error):
+    text = "".join(traceback.format_exception(error))
+    # The frames of this file say nothing to the function's author.
+    lines = text.split("\n")
+    kept, skip = [], False
+    for line in lines:
+        if line.startswith("  File "):
+            skip = __file__ in line
+        elif not line.startswith("    "):
+            skip = False
+        if not skip:
+            kept.append(line)
+    return "\n".join(kept).strip().encode()[-LINE_MAX:]
+
+
+# ---------------------------------------------------------------- coroutines and ASGI: an event loop
+
+
+class Loop(Wire, asyncio.Protocol):
+    def __init__(self, kind):
+        Wire.__init__(self)
+        self.kind = kind
+        self.cycles = {}
+        self.out = []
+        self.scheduled = False
+        self.since = 0
+        self.loop = None
+        self.transport = None
+        self.lifespan = None
+
+    def main(self, threads):
+        try:
+            import uvloop
+            self.loop = uvloop.new_event_loop()
+        except ImportError:
+            self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        output.print = self.print
+        self.rest, self.uploads = threads.rest, threads.uploads
+        self.loop.run_until_complete(self.start(threads.connection))
+        for job in threads.queue:
+            self.request(*job)
+        self.loop.run_forever()
+
+    async def start(self, connection):
+        connection.setblocking(False)
+        await self.loop.connect_accepted_socket(lambda: self, connection)
+        try:
+            await self.kind.prepare(self)
+        except Exception as error:
+            self.send(frame(FAILED | LAST, 0, one_line(error)))
+            return
+        self.send(frame(READY, 0))
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def connection_lost(self, error):
+        os._exit(0)
+
+    def data_received(self, data):
+        self.feed(data)
+
+    def specialise(self, order):
+        self.send(frame(FAILED | LAST, 0, b"it already is a function"))
+
+    def send(self, data):
+        self.out.append(data)
+        if not self.scheduled:
+            self.scheduled = True
+            self.since = time.monotonic()
+            self.loop.call_soon(self.flush)
+        elif time.monotonic() - self.since > HELD_MAX:
+            self.write()
+
+    def flush(self):
+        self.scheduled = False
+        self.write()
+
+    def write(self):
+        if self.out:
+            data = b"".join(self.out)
+            self.out.clear()
+            self.transport.write(data)
+            self.since = time.monotonic()
+
+    def print(self, stream, data):
+        if threading.get_ident() == main_thread:
+            self.send(data)
+        else:
+            self.loop.call_soon_threadsafe(self.send, data)
+
+    def request(self, stream, head, body):
+        self.begin(self.kind.cycle(self, stream, head, body, True))
+
+    def begin(self, cycle):
+        self.cycles[cycle.stream] = cycle
+        if EAGER:
+            task = asyncio.Task(cycle.run(), loop=self.loop, eager_start=True)
+            cycle.task = None if task.done() else task
+        else:
+            cycle.task = self.loop.create_task(cycle.run())
+
+    def upload(self, stream, head):
+        if not self.kind.streams:
+            return Wire.upload(self, stream, head)
+        self.begin(self.kind.cycle(self, stream, head, b"", False))
+
+    def piece(self, stream, payload, last):
+        cycle = self.cycles.get(stream)
+        if cycle is None:
+            return Wire.piece(self, stream, payload, last)
+        cycle.push(payload, last)
+
+    def grant(self, stream, count):
+        cycle = self.cycles.get(stream)
+        if cycle is not None:
+            cycle.credit += count
+            cycle.wake()
+
+    def cancel(self, stream):
+        self.uploads.pop(stream, None)
+        cycle = self.cycles.pop(stream, None)
+        if cycle is not None:
+            cycle.gone = True
+            cycle.wake()
+            if cycle.task is not None:
+                cycle.task.cancel()
+        self.send(frame(FAILED | LAST, stream))
+
+
+EAGER = sys.version_info >= (3, 12)
+
+
+class Cycle:
+    """One request on the event loop."""
+
+    def __init__(self, wire, stream, head, body, whole):
+        self.wire = wire
+        self.stream = stream
+        self.head = head
+        self.body = body
+        self.whole = whole
+        self.credit = WINDOW
+        self.gone = False
+        self.task = None
+        self.waiter = None
+
+    def wake(self):
+        waiter, self.waiter = self.waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def wait(self):
+        self.waiter = self.wire.loop.create_future()
+        await self.waiter
+
+    def over(self):
+        self.wire.cycles.pop(self.stream, None)
+
+    def failed(self, error):
+        self.over()
+        if not self.gone:
+            self.wire.send(frame(FAILED | LAST, self.stream, describe(error)))
+
+    async def pour(self, data):
+        at = 0
+        while at < len(data) and not self.gone:
+            if self.credit == 0:
+                await self.wait()
+                continue
+            size = min(PIECE, self.credit, len(data) - at)
+            self.credit -= size
+            self.wire.send(frame(BODY, self.stream, data[at:at + size]))
+            at += size
+
+
+class AsgiCycle(Cycle):
+    started = None
+    streaming = False
+    received = False
+    finished = False
+
+    async def run(self):
+        _stream.set(self.stream)
+        try:
+            await self.wire.kind.app(self.scope(), self.receive, self.send)
+            if not self.finished and not self.gone:
+                raise RuntimeError("the application returned without an answer")
+        except asyncio.CancelledError:
+            self.over()
+        except BaseException as error:
+            self.failed(error)
+
+    def scope(self):
+        lines = self.head.split(b"\n")
+        path, _, query = lines[1].partition(b"?")
+        return {
+            "type": "http",
+            "asgi": ASGI,
+            "http_version": "1.1",
+            "server": None,
+            "client": None,
+            "scheme": "http",
+            "method": lines[0].decode("latin-1"),
+            "root_path": "",
+            "path": unquote(path.decode("latin-1")) if b"%" in path else path.decode("latin-1"),
+            "raw_path": path,
+            "query_string": query,
+            "headers": list(zip(lines[4::2], lines[5::2])),
+            "path_params": json.loads(lines[3]) if lines[3] else {},
+            "state": self.wire.kind.state.copy(),
+        }
+
+    def push(self, payload, last):
+        self.body += payload
+        self.whole = bool(last)
+        self.wake()
+
+    async def receive(self):
+        while not self.body and not self.whole and not self.gone:
+            await self.wait()
+        if self.gone or self.finished:
+            return {"type": "http.disconnect"}
+        if self.received:
+            await self.wait()
+            return {"type": "http.disconnect"}
+        body, self.body = self.body, b""
+        if self.whole:
+            self.received = True
+        elif body:
+            self.wire.send(frame(CREDIT, self.stream, COUNT.pack(len(body))))
+        return {"type": "http.request", "body": body, "more_body": not self.whole}
+
+    async def send(self, message):
+        kind = message["type"]
+        if self.gone:
+            raise OSError("the client is gone")
+        if kind == "http.response.start":
+            if self.started is not None:
+                raise RuntimeError("the answer has already begun")
+            lines = [b"%d" % message["status"]]
+            for name, value in message.get("headers", ()):
+                lines += (name, value)
+            self.started = b"\n".join(lines)
+            if self.started.count(b"\n") != len(lines) - 1:
+                raise ValueError("a header has a line break")
+        elif kind == "http.response.body":
+            if self.started is None or self.finished:
+                raise RuntimeError("a body outside of an answer")
+            await self.send_body(message.get("body", b""), message.get("more_body", False))
+        else:
+            raise RuntimeError(f"messages of type {kind} are not understood")
+
+    async def send_body(self, body, more):
+        if not self.streaming and not more and len(body) <= WINDOW:
+            self.finished = True
+            self.over()
+            return self.wire.send(answer_frame(RESPONSE | LAST, self.stream, self.started, body))
+        if not self.streaming:
+            self.streaming = True
+            self.wire.send(answer_frame(RESPONSE, self.stream, self.started))
+        await self.pour(body)
+        if not more and not self.gone:
+            self.finished = True
+            self.over()
+            self.wire.send(frame(BODY | LAST, self.stream))
+
+
+ASGI = {"version": "3.0", "spec_version": "2.3"}
+
+
+class AsgiApplication:
+    cycle = AsgiCycle
+    streams = True
+
+    def __init__(self, app):
+        self.app = app
+        self.state = {}
+
+    async def prepare(self, wire):
+        """Runs the start of the lifespan protocol; an application that does not know it raises."""
+        started = wire.loop.create_future()
+
+        async def receive():
+            if not started.done():
+                return {"type": "lifespan.startup"}
+            await wire.loop.create_future()
+
+        async def send(message):
+            if started.done():
+                return
+            if message["type"] == "lifespan.startup.failed":
+                started.set_exception(RuntimeError(message.get("message") or "the application could not start"))
+            else:
+                started.set_result(None)
+
+        async def run():
+            try:
+                await self.app({"type": "lifespan", "asgi": ASGI, "state": self.state}, receive, send)
+            except Exception:
+                pass
+            if not started.done():
+                started.set_result(None)
+
+        self.lifespan = wire.loop.create_task(run())
+        await started
+
+
+class CoroutineCycle(Cycle):
+    async def run(self):
+        _stream.set(self.stream)
+        request = Request(self.head, self.body)
+        _request.set(request)
+        try:
+            kind = self.wire.kind
+            value = await kind.call(request)
+            await self.answer(*encode(as_json(value) if kind.is_json else value))
+        except asyncio.CancelledError:
+            self.over()
+        except BaseException as error:
+            told = encode_error(error)
+            if told is None:
+                self.failed(error)
+            else:
+                await self.answer(*told)
+
+    async def answer(self, head, body):
+        if isinstance(body, bytes) and len(body) <= WINDOW:
+            self.over()
+            return self.wire.send(answer_frame(RESPONSE | LAST, self.stream, head, body))
+        self.wire.send(answer_frame(RESPONSE, self.stream, head))
+        if hasattr(body, "__aiter__"):
+            async for part in body:
+                await self.pour(part.encode() if isinstance(part, str) else part)
+        else:
+            for part in [body] if isinstance(body, bytes) else body:
+                await self.pour(part.encode() if isinstance(part, str) else part)
+        self.over()
+        if not self.gone:
+            self.wire.send(frame(BODY | LAST, self.stream))
+
+
+class Coroutine:
+    cycle = CoroutineCycle
+    streams = False
+
+    def __init__(self, function):
+        self.call = caller_of(function)
+        self.is_json = getattr(self.call, "is_json", False)
+
+    async def prepare(self, wire):
+        pass
+
+
+# ---------------------------------------------------------------- output
+
+
+class Output(io.TextIOBase):
+    """Standard output or error: whole lines become frames of the request that printed them."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, number):
+        self.number = bytes([number])
+        self.descriptor = number
+        self.partial = threading.local()
+        self.buffer = OutputBytes(self)
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        pending = getattr(self.partial, "text", "") + text
+        *lines, pending = pending.split("\n")
+        if len(pending) > LINE_MAX:
+            lines.append(pending)
+            pending = ""
+        self.partial.text = pending
+        if lines:
+            stream = _stream.get()
+            output.print(stream, b"".join(
+                frame(LOG, stream, self.number + line.encode(errors="replace")[:LINE_MAX]) for line in lines))
+        return len(text)
+
+    def writelines(self, lines):
+        for line in lines:
+            self.write(line)
+
+    def fileno(self):
+        return self.descriptor
+
+    def writable(self):
+        return True
+
+    def isatty(self):
+        return False
+
+
+class OutputBytes(io.RawIOBase):
+    def __init__(self, text):
+        self.text = text
+
+    def write(self, data):
+        self.text.write(bytes(data).decode(errors="replace"))
+        return len(data)
+
+    def writable(self):
+        return True
+
+
+class output:
+    """Where lines go; the event loop replaces it."""
+
+    print = None
+
+
+# ---------------------------------------------------------------- becoming a function
+
+
+def one_line(error):
+    if isinstance(error, SyntaxError):
+        where = f" ({os.path.basename(error.filename or '?')}:{error.lineno})"
+        return f"{type(error).__name__}: {error.msg}{where}".encode()
+    text = str(error).split("\n")[0]
+    return f"{type(error).__name__}: {text}".encode() if not isinstance(error, LoadError) else text.encode()
+
+
+class LoadError(Exception):
+    pass
+
+
+def specialise(threads, order):
+    """Loads the function; returns an event loop if it needs one."""
+    try:
+        os.environ.update(order["variables"])
+        function = find(order["path"], order.get("entry") or "")
+        if not callable(function):
+            raise LoadError("the entry point cannot be called")
+        if style_of(function) == "asgi":
+            return Loop(AsgiApplication(function))
+        if inspect.iscoroutinefunction(function):
+            return Loop(Coroutine(function))
+        threads.handler = handler_of(function)
+        threads.concurrency = order["concurrency"]
+        if threads.concurrency > 1:
+            threads.hire()
+        threads.send(frame(READY, 0))
+    except BaseException as error:
+        if not isinstance(error, (LoadError, SyntaxError)):
+            sys.stderr.write(describe(error).decode() + "\n")
+        threads.send(frame(FAILED | LAST, 0, one_line(error)))
+    return None
+
+
+def handler_of(function):
+    call = caller_of(function)
+    is_json = getattr(call, "is_json", False)
+    flask = sys.modules.get("flask")
+    if flask is not None and not hasattr(flask, "_is_folio"):
+        return with_flask(flask, call, is_json)
+    if is_json:
+        def handle(request):
+            _request.set(request)
+            value = call(request)
+            return encode(value) if isinstance(value, Response) else (JSON, json.dumps(value).encode())
+    elif style_of(function) == "nothing":
+        def handle(request):
+            _request.set(request)
+            return encode(function())
+    else:
+        def handle(request):
+            _request.set(request)
+            return encode(call(request))
+    return handle
+
+
+def with_flask(flask, call, is_json):
+    """Gives the package's own flask a request of its own kind."""
+    app = flask.Flask("folio", root_path="/")
+
+    def handle(request):
+        environ = {
+            "REQUEST_METHOD": request.method, "SCRIPT_NAME": "", "PATH_INFO": request.path,
+            "QUERY_STRING": request._target[2], "SERVER_NAME": request.host.partition(":")[0],
+            "SERVER_PORT": request.host.partition(":")[2] or "80", "SERVER_PROTOCOL": "HTTP/1.1",
+            "CONTENT_LENGTH": str(len(request.data)), "wsgi.version": (1, 0), "wsgi.url_scheme": request.scheme,
+            "wsgi.input": io.BytesIO(request.data), "wsgi.errors": sys.stderr, "wsgi.multithread": True,
+            "wsgi.multiprocess": True, "wsgi.run_once": False,
+        }
+        for name, value in request.headers.items():
+            name = name.upper().replace("-", "_")
+            environ["CONTENT_TYPE" if name == "CONTENT_TYPE" else f"HTTP_{name}"] = value
+        _request.set(request)
+        with app.request_context(environ):
+            flask.request.view_args = request.view_args
+            try:
+                value = call(request)
+                response = app.make_response(json.dumps(value) if is_json else value)
+                if is_json:
+                    response.mimetype = "application/json"
+            except Exception as error:
+                response = app.make_response(app.handle_http_exception(error)) if hasattr(error, "get_response") else None
+                if response is None:
+                    raise
+            return encode_flask(response)
+
+    return handle
+
+
+def find(code, entry):
+    module, _, name = entry.rpartition(".")
+    if os.path.isfile(code):
+        # One file: whatever module an entry point names is this one.
+        return member(load_file(code), name or "main", entry)
+    sys.path.insert(0, code)
+    os.environ.setdefault("PYTHONPATH", code)
+    module = module or "main"
+    name = name or "main"
+    if importlib.util.find_spec(module.partition(".")[0]) is None:
+        if not entry:
+            scripts = [file for file in os.listdir(code) if file.endswith(".py")]
+            if len(scripts) == 1:
+                return member(load_file(os.path.join(code, scripts[0])), name, entry)
+        raise LoadError(f"no module {module!r} for the entry point {entry or 'main.main'!r}")
+    return member(importlib.import_module(module), name, entry)
+
+
+def load_file(file):
+    sys.path.insert(0, os.path.dirname(file))
+    name = os.path.basename(file).partition(".")[0] or "main"
+    name = name if name.isidentifier() and name not in sys.modules else "main"
+    loader = importlib.machinery.SourceFileLoader(name, file)
+    spec = importlib.util.spec_from_file_location(name, file, loader=loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def member(module, name, entry):
+    found = getattr(module, name, None)
+    if found is None and not entry:
+        found = getattr(module, "app", None) or getattr(module, "handler", None)
+    if found is None:
+        names = [key for key, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == module.__name__]
+        only = f", only {', '.join(names)}" if names else ""
+        raise LoadError(f"{module.__name__} has no function {name!r}{only}")
+    return found
+
+
+main_thread = threading.get_ident()
+
+
+def add_site_packages():
+    # The interpreter starts without `site`, which takes as long as everything else together.
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    for place in (f"{sys.prefix}/lib/{version}/site-packages", "/usr/lib/python3/dist-packages"):
+        if place.startswith(sys.prefix) and os.path.isdir(place):
+            sys.path.append(place)
+
+
+def main():
+    add_site_packages()
+    sys.meta_path.append(FlaskFinder())
+    connection = socket.socket(fileno=3)
+    connection.setblocking(True)
+    threads = Threads(connection)
+    output.print = threads.print
+    sys.stdout, sys.stderr = Output(1), Output(2)
+    threads.send(frame(PONG, 0))
+    threads.main()
+
+
+main()

@@ -1,0 +1,9 @@
+//! Node and Python functions in their workers: what a function may look like, how bodies flow, what happens when
+//! things go wrong, and how many workers there are when.
+
+mod bodies;
+mod faults;
+mod node;
+mod pools;
+mod python;
+mod stage;

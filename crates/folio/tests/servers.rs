@@ -1,0 +1,47 @@
+//! Environments that are servers of their own: two that speak Fission's contract over HTTP and know nothing of folio.
+
+use std::path::Path;
+
+use crate::program::{session, works};
+use crate::wire::Connection;
+
+fn servers() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers").display().to_string()
+}
+
+#[test]
+fn a_server_in_python_that_speaks_fissions_contract_runs_as_it_is() {
+    let servers = servers();
+    let session = session(&["--command-directory", &servers]);
+    session.write("one.py", "def main():\n    return 'one'").unwrap();
+    session.write("two.py", "def main():\n    return ('two', 201)").unwrap();
+    let command = format!("'python3 {servers}/fission_env.py'");
+    works(&session, &format!("folio env create --name py --command {command}"));
+    works(
+        &session,
+        "folio fn version create hello --env py --code one.py --entrypoint user.main --version v1",
+    );
+    works(
+        &session,
+        "folio fn version create hello --env py --code two.py --entrypoint user.main --version v2",
+    );
+    assert_eq!(works(&session, "folio invoke hello@v1"), "one");
+    assert_eq!(works(&session, "folio invoke hello@v2 -i | head -1"), "201 Created");
+    works(&session, "folio route create --url /hello --function hello@v1");
+    let mut connection = Connection::open(session.gateway()).unwrap();
+    for _ in 0..20 {
+        assert_eq!(connection.ask("GET /hello", "", b"").unwrap().text(), "one");
+    }
+}
+
+#[test]
+fn a_server_in_node_that_speaks_fissions_contract_runs_as_it_is() {
+    let servers = servers();
+    let session = session(&["--command-directory", &servers]);
+    let code = "module.exports = async (context) => ({ status: 200, body: context.request.url });";
+    session.write("url.js", code).unwrap();
+    let command = format!("'node {servers}/fission_env.js --port {{port}}'");
+    works(&session, &format!("folio env create --name js --command {command}"));
+    works(&session, "folio fn version create where --env js --code url.js --version v1");
+    assert_eq!(works(&session, "folio invoke where --path '/a?b=c'"), "/a?b=c");
+}
