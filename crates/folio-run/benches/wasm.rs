@@ -59,8 +59,7 @@ async fn call(wasm: &Wasm, plan: &Arc<Plan>) {
         .header("accept", "*/*")
         .body(Body::Empty)
         .expect("the request is one");
-    let call =
-        Call { id: RequestId(1), request, parameters: Vec::new(), original: None, hops: 0 };
+    let call = Call { id: RequestId(1), request, parameters: Vec::new(), original: None, hops: 0 };
     let code = || async {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         Ok(Source { path: root.join("../../examples/wasm-hello/hello.wasm"), keep: None })

@@ -24,13 +24,13 @@ mod versions;
 use std::any::Any;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use folio_core::logs::Logs;
-use folio_core::ports::Clock;
 use folio_core::ports::Body;
+use folio_core::ports::Clock;
 use folio_core::ports::runtime::{Call, CallError, Invoke, Plan, RuntimeStatus};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 

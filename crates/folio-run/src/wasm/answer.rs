@@ -7,8 +7,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use folio_core::ports::{Body, BodyError};
 use folio_core::ports::runtime::CallError;
+use folio_core::ports::{Body, BodyError};
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};

@@ -10,11 +10,11 @@ use folio_core::ports::runtime::CallError;
 use http_body_util::BodyExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use wasmtime::{Engine, InstancePre, Linker, Module, Store, UpdateDeadline};
+use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::p2::pipe::ClosedInputStream;
 use wasmtime_wasi::p2::{InputStream, OutputStream};
-use wasmtime_wasi::I32Exit;
 use wasmtime_wasi_http::p2::body::{
     HostIncomingBody, HostOutgoingBody, HyperOutgoingBody, StreamContext,
 };
@@ -71,8 +71,7 @@ pub(super) fn prepare(
     request: http::Request<Incoming>,
 ) -> (Start, Reader) {
     let context = StreamContext::Response;
-    let (mut body, answer) =
-        HostOutgoingBody::new(context, None, PIECES_WAITING, PIECE_BYTES_MAX);
+    let (mut body, answer) = HostOutgoingBody::new(context, None, PIECES_WAITING, PIECE_BYTES_MAX);
     let output = Output::new(host.journal.clone(), caller);
     let mut wasi = request::surroundings(&caller.plan, host.files.as_deref());
     for (name, value) in cgi::variables(&request) {

@@ -133,8 +133,7 @@ impl Guest {
     /// Ready with the reason when the guest was waited for long enough since it last [`rest`](Self::rest)ed.
     pub(super) fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<CallError> {
         let limit = self.caller.plan.limits.timeout;
-        let patience =
-            self.patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        let patience = self.patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         // A thread that only runs guests may be late to look at its timers.
         if patience.as_mut().poll(context).is_ready() || patience.deadline() <= Instant::now() {
             self.note(&format!("no answer within {} ms; the guest was ended", limit.as_millis()));

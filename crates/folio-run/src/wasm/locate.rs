@@ -68,9 +68,7 @@ mod tests {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let said = match locate(directory.path(), entrypoint) {
-            Ok(found) => {
-                found.file.strip_prefix(directory.path()).unwrap().display().to_string()
-            }
+            Ok(found) => found.file.strip_prefix(directory.path()).unwrap().display().to_string(),
             Err(error) => error.to_string(),
         };
         assert_eq!(said, expected);

@@ -30,7 +30,8 @@ async fn a_guest_that_computes_for_ever_is_ended_and_blocks_nobody() {
     stage.text(&version, "/count").await;
     let version = impatient(version);
     // This test has one thread: the second request is answered while the first one loops.
-    let (first, second) = tokio::join!(stage.get(&version, "/loop"), stage.text(&version, "/count"));
+    let (first, second) =
+        tokio::join!(stage.get(&version, "/loop"), stage.text(&version, "/count"));
     assert_eq!(first.unwrap_err(), CallError::Timeout(Duration::from_millis(100)));
     assert_eq!(second, "\u{1}");
     stage.logged(&version, "no answer within 100 ms").await;
@@ -69,9 +70,8 @@ async fn a_guest_that_takes_all_memory_crashes_alone() {
 #[tokio::test]
 async fn a_guest_that_needs_more_memory_than_it_may_have_does_not_load() {
     let stage = Stage::new();
-    let version = stage
-        .version(&fixture::behaviours())
-        .change(|plan| plan.limits.memory_bytes = MIB / 16);
+    let version =
+        stage.version(&fixture::behaviours()).change(|plan| plan.limits.memory_bytes = MIB / 16);
     let error = stage.get(&version, "/count").await.unwrap_err();
     assert!(matches!(&error, CallError::Load(text) if text.contains("memory")), "{error}");
 }

@@ -82,7 +82,10 @@ async fn a_guest_sees_its_variables_and_no_others() {
     let version = stage.version(&fixture::behaviours()).change(|plan| {
         plan.variables.insert("GREETING".to_owned(), "good day".to_owned());
     });
-    assert_eq!(stage.text(&version, "/environment").await, "GREETING\ngood day\nFOLIO_INVOKE\nhttp://folio.invoke\n");
+    assert_eq!(
+        stage.text(&version, "/environment").await,
+        "GREETING\ngood day\nFOLIO_INVOKE\nhttp://folio.invoke\n"
+    );
 }
 
 #[tokio::test]
@@ -151,9 +154,8 @@ async fn without_network_a_fetch_is_refused_with_the_reason() {
 #[tokio::test]
 async fn with_egress_the_machine_itself_is_still_out_of_reach() {
     let stage = Stage::new();
-    let version = stage
-        .version(&fixture::behaviours())
-        .change(|plan| plan.spec.network = Network::Egress);
+    let version =
+        stage.version(&fixture::behaviours()).change(|plan| plan.spec.network = Network::Egress);
     // Error 4 of wasi:http is destination-IP-prohibited.
     assert_eq!(stage.text(&version, "/y").await, "\u{4}");
 }

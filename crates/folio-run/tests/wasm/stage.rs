@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use folio_core::logs::{Line, Logs};
-use folio_core::ports::runtime::{Call, CallError, Invoke, Plan, RequestId, RunLimits, Stage as At};
+use folio_core::ports::runtime::{
+    Call, CallError, Invoke, Plan, RequestId, RunLimits, Stage as At,
+};
 use folio_core::ports::{Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, Network, RuntimeKind, UnitUid};
 use folio_run::wasm::{Outside, Settings, Source, Wasm};
@@ -69,13 +71,8 @@ impl Stage {
         request: http::Request<Body>,
     ) -> Result<http::Response<Body>, CallError> {
         let path = version.path.clone();
-        let call = Call {
-            id: RequestId(7),
-            request,
-            parameters: Vec::new(),
-            original: None,
-            hops: 2,
-        };
+        let call =
+            Call { id: RequestId(7), request, parameters: Vec::new(), original: None, hops: 2 };
         let code = || async { Ok(Source { path, keep: None }) };
         self.wasm.call(&version.plan, code, call).await
     }
