@@ -50,23 +50,23 @@ impl Pool {
 
     /// The version is pointed at: waits until it has the least number of workers.
     pub(crate) async fn prepare(self: &Arc<Self>) -> Result<(), CallError> {
-        let missing = self.revive();
+        let complete = self.revive();
         self.generics.warm(&self.plan);
-        if missing {
+        if !complete {
             // Whether the code loads is known when a request could be served.
             drop(self.acquire().await?);
         }
         Ok(())
     }
 
-    // Says whether the version has fewer workers than it should.
+    // Says whether it has as many workers as it must.
     fn revive(self: &Arc<Self>) -> bool {
         let mut state = self.lock();
         state.retired = None;
         state.used = Instant::now();
-        let missing = self.plan.limits.scale_min as usize > state.workers.len();
+        let complete = state.workers.len() >= self.plan.limits.scale_min as usize;
         self.refill(&mut state);
-        missing
+        complete
     }
 
     /// Fails what waits and tells how many requests are in hand.
