@@ -109,29 +109,34 @@ fn parse_port(text: &str) -> Result<u16, Malformed> {
     if digits { text.parse().map_err(|_| Malformed) } else { Err(Malformed) }
 }
 
+/// Reads a host in one pass: every request comes through here.
 fn parse_host(text: &str) -> Result<Host<'_>, Malformed> {
     let text = text.strip_suffix('.').unwrap_or(text);
-    if text.is_empty() || text.len() > HOST_BYTES_MAX || !text.split('.').all(is_label) {
+    let (mut length, mut numeric, mut upper, mut before) = (0, true, false, b'.');
+    for byte in text.bytes() {
+        match byte {
+            b'.' if before == b'.' || before == b'-' => return Err(Malformed),
+            b'.' => (length, numeric) = (0, true),
+            b'-' if before == b'.' => return Err(Malformed),
+            _ if length == LABEL_BYTES_MAX => return Err(Malformed),
+            b'0'..=b'9' => length += 1,
+            b'a'..=b'z' | b'-' => (length, numeric) = (length + 1, false),
+            b'A'..=b'Z' => (length, numeric, upper) = (length + 1, false, true),
+            _ => return Err(Malformed),
+        }
+        before = byte;
+    }
+    if before == b'.' || before == b'-' || text.len() > HOST_BYTES_MAX {
         return Err(Malformed);
     }
-    let numeric = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
-    if text.rsplit('.').next().is_some_and(numeric) {
+    if numeric {
         // No name ends in digits: this is an address, and only in its usual spelling.
         return text.parse::<Ipv4Addr>().map(|_| Host::Address).map_err(|_| Malformed);
     }
-    let lower = match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    Ok(Host::Name(match upper {
         true => Cow::Owned(text.to_ascii_lowercase()),
         false => Cow::Borrowed(text),
-    };
-    Ok(Host::Name(lower))
-}
-
-fn is_label(label: &str) -> bool {
-    let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=LABEL_BYTES_MAX).contains(&label.len())
-        && label.bytes().all(alphabet)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
+    }))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! One connection, from its first byte to its end: encrypted or not, HTTP/1.1 or HTTP/2, and what it becomes when
 //! it stops being HTTP.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
 
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
@@ -72,7 +75,7 @@ async fn plain(
     let idle = gateway.settings.limits.idle_timeout;
     let looked = tokio::select! {
         looked = tokio::time::timeout(idle, look_ahead(&mut stream, &mut ahead)) => looked,
-        () = told(&mut stopping) => return,
+        () = told(&mut stopping, &gateway) => return,
     };
     match looked {
         Ok(Ok(true)) => speak_http2(gateway, stream, wire, ahead, stopping).await,
@@ -126,7 +129,7 @@ async fn speak_http1<S>(
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        () = told(&mut stopping) => {
+        () = told(&mut stopping, gateway) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -151,8 +154,9 @@ async fn speak_http2<S>(
     let limits = gateway.settings.limits;
     let patience = Patience { head: limits.header_timeout, idle: limits.idle_timeout };
     let gate = Gate::http2(stream, Arc::clone(&wire), ahead, patience);
+    let shared = Arc::clone(&gateway);
     let service = service_fn(move |request| {
-        let (gateway, wire) = (Arc::clone(&gateway), Arc::clone(&wire));
+        let (gateway, wire) = (Arc::clone(&shared), Arc::clone(&wire));
         async move { Ok::<_, std::convert::Infallible>(gateway.answer(&wire, request).await) }
     });
     let connection = http2::Builder::new(Streams::default())
@@ -166,7 +170,7 @@ async fn speak_http2<S>(
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        () = told(&mut stopping) => {
+        () = told(&mut stopping, &gateway) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -176,9 +180,20 @@ async fn speak_http2<S>(
     }
 }
 
-/// Waits until the gateway is told to stop.
-async fn told(stopping: &mut watch::Receiver<bool>) {
-    drop(stopping.wait_for(|stopping| *stopping).await);
+/// Waits until the gateway is told to stop. Asks the channel, which all connections share and which has locks, only
+/// when it is new and when there is something to hear.
+async fn told(stopping: &mut watch::Receiver<bool>, gateway: &Gateway) {
+    let mut told = pin!(async { drop(stopping.wait_for(|stopping| *stopping).await) });
+    let mut known: Option<Waker> = None;
+    poll_fn(|context| {
+        let is_known = known.as_ref().is_some_and(|known| known.will_wake(context.waker()));
+        if is_known && !gateway.is_stopping.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        known = Some(context.waker().clone());
+        told.as_mut().poll(context)
+    })
+    .await;
 }
 
 /// The requests of one HTTP/2 connection. They end with it.

@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 use folio_core::Folio;
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{Call, CallError, Plan, RequestId};
+use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
 use folio_model::RuntimeKind;
 use http::header::{CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
 use http::request::Parts;
@@ -36,6 +37,7 @@ pub(crate) struct Gateway {
     pub(crate) folio: Folio,
     pub(crate) table: ArcSwap<Matcher>,
     pub(crate) settings: Settings,
+    pub(crate) is_stopping: AtomicBool,
 }
 
 /// What became known of a request on its way, for its answer.
@@ -102,13 +104,16 @@ impl Gateway {
         let is_head = parts.method == Method::HEAD;
         let limits = &self.settings.limits;
         let (body, breach) = upload(body, limits)?;
-        let client = take_upgrade(&mut parts, &plan)?;
-        admitted.upgrade = parts.headers.get(UPGRADE).filter(|_| client.is_some()).cloned();
+        let (client, upgrade) = take_upgrade(&mut parts, &plan)?.unzip();
+        admitted.upgrade = upgrade;
         let call = make_call(wire, seen.id, (parts, body), admitted);
         let span = tracing::debug_span!(
             "request", request.id = %seen.id, function.name = %plan.function, function.version = %plan.at
         );
-        let answer = self.folio.run(&plan, call).instrument(span).await;
+        let answer = match span.is_disabled() {
+            true => self.folio.run(&plan, call).await,
+            false => self.folio.run(&plan, call).instrument(span).await,
+        };
         if let Some(problem) = breach.and_then(|breach| breach.problem(limits)) {
             return Err(problem);
         }
@@ -265,7 +270,10 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// The client's end of the connection, if it wants to speak something else and the function may be able to.
-fn take_upgrade(parts: &mut Parts, plan: &Plan) -> Result<Option<OnUpgrade>, Problem> {
+fn take_upgrade(
+    parts: &mut Parts,
+    plan: &Plan,
+) -> Result<Option<(OnUpgrade, HeaderValue)>, Problem> {
     let Some(wanted) = parts.headers.get(UPGRADE) else { return Ok(None) };
     let asked = connection_words(&parts.headers).any(|word| word.eq_ignore_ascii_case("upgrade"));
     // Another version of HTTP is offered, not needed.
@@ -273,7 +281,8 @@ fn take_upgrade(parts: &mut Parts, plan: &Plan) -> Result<Option<OnUpgrade>, Pro
         return Ok(None);
     }
     if plan.spec.runtime == RuntimeKind::Command {
-        return Ok(parts.extensions.remove::<OnUpgrade>());
+        let client = parts.extensions.remove::<OnUpgrade>();
+        return Ok(client.map(|client| (client, wanted.clone())));
     }
     match wanted.as_bytes().eq_ignore_ascii_case(b"websocket") {
         true => Err(Problem::no_upgrade()),
@@ -362,9 +371,15 @@ fn finish(
 
 /// Names the version as `Folio-Version` does.
 fn version(plan: &Plan) -> HeaderValue {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(plan.function.as_str().len() + 24);
-    write!(text, "{}@{}", plan.function, plan.at).expect("a string takes all text");
+    let at = match &plan.at {
+        Stage::Version(_, id) => id.as_str(),
+        Stage::Draft => "draft",
+    };
+    let function = plan.function.as_str();
+    let mut text = String::with_capacity(function.len() + 1 + at.len());
+    text.push_str(function);
+    text.push('@');
+    text.push_str(at);
     HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).expect("names and ids are plain text")
 }
 

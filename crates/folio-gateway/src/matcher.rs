@@ -1,16 +1,18 @@
 //! The table of all routes: immutable, built whole, swapped whole. Says which route a request means; never
 //! resolves what the route leads to. Start at [`Matcher::find`].
 
+mod hash;
 mod methods;
 mod paths;
 mod patterns;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use folio_core::serving::Route;
 use http::Method;
 
+use self::hash::Named;
 pub use methods::{Fit, Methods};
 pub use paths::{Found, Match, Paths};
 pub use patterns::Patterns;
@@ -28,9 +30,9 @@ pub struct Matcher {
     domain: Arc<str>,
     routes: Arc<Vec<Arc<Route>>>,
     /// Routes with a host of their own.
-    hosts: HashMap<Arc<str>, OwnHost>,
+    hosts: Named<OwnHost>,
     /// Routes without, by app.
-    apps: HashMap<Arc<str>, Paths<Arc<Served>>>,
+    apps: Named<Paths<Arc<Served>>>,
     patterns: Patterns,
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -55,6 +56,7 @@ pub async fn serve(
         }
     }
     drop(listener);
+    gateway.is_stopping.store(true, Ordering::Release);
     stop.send_replace(true);
     let drained = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(limits.drain, drained).await.is_err() {
@@ -66,7 +68,7 @@ pub async fn serve(
 /// Reads all routes and follows them from there on.
 async fn open(folio: Folio, settings: Settings) -> Arc<Gateway> {
     let table = ArcSwap::from_pointee(Matcher::new(settings.domain.as_deref()));
-    let gateway = Arc::new(Gateway { folio, table, settings });
+    let gateway = Arc::new(Gateway { folio, table, settings, is_stopping: AtomicBool::new(false) });
     loop {
         match gateway.folio.follow_routes(follower(Arc::downgrade(&gateway))).await {
             Ok(()) => return gateway,

@@ -116,7 +116,7 @@ async fn encrypted_connections_speak_what_was_agreed_on() {
 
     let stream = encrypted(&world, "localhost", &[b"http/1.1"]).await;
     let answer = Client::over(stream).get("/x").await;
-    assert_eq!(answer.told("original"), "/x");
+    assert_eq!(answer.told("uri"), "/x");
 }
 
 #[tokio::test]

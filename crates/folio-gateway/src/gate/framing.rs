@@ -222,8 +222,7 @@ fn examine(bytes: &[u8], limits: HeadLimits) -> Result<Option<(usize, State)>, F
         Err(error) => return Err(Fault::Malformed(explain(error))),
     };
     // A carriage return is always followed by a line feed here, so equal numbers mean no line feed stands alone.
-    let count = |wanted: u8| bytes[..length].iter().filter(|byte| **byte == wanted).count();
-    if count(b'\n') != count(b'\r') {
+    if count(&bytes[..length], b'\n') != count(&bytes[..length], b'\r') {
         return Err(Fault::Malformed("a line of the head ends without a carriage return"));
     }
     if request.path.is_some_and(|target| !is_target(target)) {
@@ -232,9 +231,20 @@ fn examine(bytes: &[u8], limits: HeadLimits) -> Result<Option<(usize, State)>, F
     body(&request).map(|state| Some((length, state)))
 }
 
+/// How often a byte occurs. In pieces that one byte can count, which makes it a few instructions for each.
+fn count(bytes: &[u8], wanted: u8) -> usize {
+    let pieces = bytes.chunks(255);
+    pieces
+        .map(|piece| usize::from(piece.iter().map(|byte| u8::from(*byte == wanted)).sum::<u8>()))
+        .sum()
+}
+
 /// Whether hyper will be able to read a target.
 fn is_target(target: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~?&=%+".contains(&byte);
+    let plain = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'~' | b'?' | b'&' | b'=' | b'%' | b'+')
+    };
     target.bytes().all(plain) || target.parse::<http::Uri>().is_ok()
 }
 

@@ -6,12 +6,12 @@
 //! not take the method steps aside for a less specific one that does. Trees share what they have in common, so that
 //! a changed route costs what is beside it and not the whole tree.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use folio_model::{PathTemplate, RoutePath, Segment};
 use http::Method;
 
+use super::hash::Named;
 use super::methods::{Fit, Methods};
 use super::patterns::{Pattern, Patterns, decoded};
 
@@ -32,7 +32,7 @@ struct Entry<T> {
 
 #[derive(Debug, Clone)]
 struct Node<T> {
-    literals: HashMap<Arc<str>, Arc<Self>>,
+    literals: Named<Arc<Self>>,
     /// Those with a pattern first.
     patterns: Vec<(Pattern, Arc<Self>)>,
     /// Routes that end here.
@@ -86,7 +86,7 @@ impl<T> Clone for Paths<T> {
 impl<T> Default for Node<T> {
     fn default() -> Self {
         Self {
-            literals: HashMap::new(),
+            literals: Named::default(),
             patterns: Vec::new(),
             ends: Vec::new(),
             rests_some: Vec::new(),
@@ -295,8 +295,8 @@ impl<'t, 'p, T> Search<'t, 'p, '_, T> {
             return Some(entry.matched(self.values.clone(), None));
         };
         self.note(&node.slashed, depth, depth * 2 + 1);
-        let (segment, below) = match rest.split_once('/') {
-            Some((segment, below)) => (segment, Some(below)),
+        let (segment, below) = match rest.bytes().position(|byte| byte == b'/') {
+            Some(at) => (&rest[..at], Some(&rest[at + 1..])),
             None => (rest, None),
         };
         if let Some(next) = node.literals.get(segment)
@@ -327,10 +327,10 @@ impl<'t, 'p, T> Search<'t, 'p, '_, T> {
 
     /// Keeps a prefix if it is longer than the one known.
     fn note(&mut self, entries: &'t [Entry<T>], depth: usize, length: usize) {
-        let known = self.prefix.as_ref().map(|(known, _)| *known);
         if entries.is_empty() {
             return;
         }
+        let known = self.prefix.as_ref().map(|(known, _)| *known);
         if let Some(entry) = choose(entries, self.method, &mut self.other)
             && known.is_none_or(|known| known < length)
         {
