@@ -6,12 +6,11 @@ use anyhow::{Result, ensure};
 use crate::run::{self, Program};
 
 /// `FOLIO_BLESS=1` is what such a test looks at; with `CI=true` it has to fail instead of writing.
-const BLESS: Program<'static> =
-    Program::new(
-        "cargo",
-        &["test", "--package", "folio", "--package", "folio-api", "--package", "folio-run"],
-    )
-    .with(&[("FOLIO_BLESS", "1")]);
+const BLESS: Program<'static> = Program::new(
+    "cargo",
+    &["test", "--package", "folio", "--package", "folio-api", "--package", "folio-run"],
+)
+.with(&[("FOLIO_BLESS", "1")]);
 
 pub(crate) fn run() -> Result<()> {
     let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use folio_core::content::{FileEntry, TreeBuilder, chunk};
 use folio_core::logs::Logs;
-use folio_core::ports::runtime::{Call, Plan, RequestId, RunLimits, Runtime as _, RuntimePorts, Stage};
+use folio_core::ports::runtime::{
+    Call, Plan, RequestId, RunLimits, Runtime as _, RuntimePorts, Stage,
+};
 use folio_core::ports::{Blobs, Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, RuntimeKind, UnitUid};
 use folio_run::jail::Mode;
@@ -22,8 +24,16 @@ const TASKS: u32 = 64;
 const ROUND: Duration = Duration::from_secs(2);
 
 const FUNCTIONS: [(RuntimeKind, &str, &str); 5] = [
-    (RuntimeKind::Nodejs, "hello.js", "module.exports = async (context) => ({ status: 200, body: 'hello world\\n' })"),
-    (RuntimeKind::Nodejs, "web.mjs", "export default { fetch: (request) => new Response('hello world\\n') }"),
+    (
+        RuntimeKind::Nodejs,
+        "hello.js",
+        "module.exports = async (context) => ({ status: 200, body: 'hello world\\n' })",
+    ),
+    (
+        RuntimeKind::Nodejs,
+        "web.mjs",
+        "export default { fetch: (request) => new Response('hello world\\n') }",
+    ),
     (RuntimeKind::Python, "hello.py", "def main():\n    return 'hello world\\n'\n"),
     (
         RuntimeKind::Python,
@@ -32,7 +42,11 @@ const FUNCTIONS: [(RuntimeKind, &str, &str); 5] = [
             await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-type', b'text/plain')]})\n    \
             await send({'type': 'http.response.body', 'body': b'hello world\\n'})\n",
     ),
-    (RuntimeKind::Python, "keywords.py", "def main(name='x', **kwargs):\n    return 'hello ' + name\n"),
+    (
+        RuntimeKind::Python,
+        "keywords.py",
+        "def main(name='x', **kwargs):\n    return 'hello ' + name\n",
+    ),
 ];
 
 #[tokio::main]
@@ -44,13 +58,15 @@ async fn main() {
     let blobs: Arc<dyn Blobs> = Arc::new(blobs.expect("memory takes everything"));
     let helper = PathBuf::from(env!("CARGO_BIN_EXE_folio-run-warden"));
     let mut settings = Settings::new(directory.path().to_path_buf(), helper);
-    settings.jail = if std::env::args().any(|word| word == "jail") { Mode::Enforced } else { Mode::Off };
+    settings.jail =
+        if std::env::args().any(|word| word == "jail") { Mode::Enforced } else { Mode::Off };
     let logs = Arc::new(Logs::new(1 << 20));
     let ports = RuntimePorts { blobs: Arc::clone(&blobs), logs, invoke: Arc::default() };
     let runtime = LocalRuntime::open(settings, ports).expect("the runtime opens");
     for round in 0..3 {
         for (kind, name, source) in FUNCTIONS {
-            let plan = Arc::new(plan(kind, &format!("{name}{round}"), code(&blobs, name, source).await));
+            let plan =
+                Arc::new(plan(kind, &format!("{name}{round}"), code(&blobs, name, source).await));
             warm(&runtime, &plan).await;
             let began = Instant::now();
             call(&runtime, &plan).await;

@@ -43,7 +43,7 @@ use self::prisoner::State;
 use self::probe::Host;
 use self::warden::Warden;
 
-/// Starts processes that can do no harm. Made once per server.
+/// Starts processes that can do no harm. Made once per server; dropping it ends all of them.
 #[derive(Debug)]
 pub struct Jail {
     warden: Warden,
@@ -133,7 +133,7 @@ impl Jail {
         let mut group = self.groups.make(limits)?;
         let entrances = group.entrances()?;
         let mut listeners = Vec::new();
-        for forward in &cell.forward {
+        if let Some(forward) = &cell.forward {
             listeners.push(OwnedFd::from(UnixListener::bind(&forward.socket)?));
         }
         let pipes = Pipes::new(cell.stdin)?;
@@ -279,7 +279,7 @@ pub fn stage() -> ! {
         Ok(()) => std::process::exit(0),
         Err(error) => {
             // There is no other way to be heard: whoever started this listens on a socket it may not have.
-            let _ = io::Write::write_all(&mut io::stderr(), format!("jail: {error}\n").as_bytes());
+            drop(io::Write::write_all(&mut io::stderr(), format!("jail: {error}\n").as_bytes()));
             std::process::exit(1)
         }
     }

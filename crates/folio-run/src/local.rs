@@ -143,8 +143,8 @@ impl LocalRuntime {
 
     // Generic workers and those of every version.
     fn workers(&self) -> Vec<WorkerStatus> {
-        let generic = self.pools.generics.ready().into_iter().map(|(environment, worker)| {
-            WorkerStatus {
+        let generic =
+            self.pools.generics.ready().into_iter().map(|(environment, worker)| WorkerStatus {
                 environment,
                 app: None,
                 function: None,
@@ -153,8 +153,7 @@ impl LocalRuntime {
                 busy: 0,
                 served: 0,
                 memory_bytes: worker.memory_bytes(),
-            }
-        });
+            });
         let pools = self.pools.all();
         generic.chain(pools.iter().flat_map(|pool| pool.status())).collect()
     }
@@ -295,7 +294,8 @@ impl Pools {
     async fn stop(&self, grace: Duration) {
         self.host.stopping.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + grace;
-        while self.all().iter().map(|pool| pool.drain()).sum::<u32>() > 0 && Instant::now() < deadline
+        while self.all().iter().map(|pool| pool.drain()).sum::<u32>() > 0
+            && Instant::now() < deadline
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

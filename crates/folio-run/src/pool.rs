@@ -23,7 +23,7 @@ pub(crate) use generic::Generics;
 pub(crate) use lease::Lease;
 
 use crate::host::Host;
-use crate::worker::{Listener, Worker};
+use crate::worker::{LOAD_MAX, Listener, Worker};
 
 /// A worker that finished nothing for so long while it had requests does not keep up.
 const SILENCE_MAX: Duration = Duration::from_millis(5);
@@ -63,7 +63,7 @@ type Waiter = oneshot::Sender<Result<Lease, CallError>>;
 /// How a request gets a worker.
 enum Turn {
     Now(Lease),
-    Later(oneshot::Receiver<Result<Lease, CallError>>),
+    Later(oneshot::Receiver<Result<Lease, CallError>>, Duration),
     Never(CallError),
 }
 
@@ -82,12 +82,18 @@ impl Pool {
             retired: None,
             used: now,
         };
-        Arc::new(Self { plan, host, generics, state: Mutex::new(state), waiting: AtomicUsize::new(0) })
+        Arc::new(Self {
+            plan,
+            host,
+            generics,
+            state: Mutex::new(state),
+            waiting: AtomicUsize::new(0),
+        })
     }
 
     /// Gives a request its worker, waiting for one if need be.
     pub(crate) async fn acquire(self: &Arc<Self>) -> Result<Lease, CallError> {
-        let receiver = match self.turn() {
+        let (receiver, patience) = match self.turn() {
             Turn::Now(lease) => {
                 self.host.counts.warm.fetch_add(1, Ordering::Relaxed);
                 return Ok(lease);
@@ -98,13 +104,12 @@ impl Pool {
                 }
                 return Err(error);
             }
-            Turn::Later(receiver) => receiver,
+            Turn::Later(receiver, patience) => (receiver, patience),
         };
-        let timeout = self.plan.limits.timeout;
-        match tokio::time::timeout(timeout, receiver).await {
+        match tokio::time::timeout(patience, receiver).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(CallError::Stopping),
-            Err(_) => Err(CallError::Timeout(timeout)),
+            Err(_) => Err(CallError::Timeout(self.plan.limits.timeout)),
         }
     }
 
@@ -135,7 +140,10 @@ impl Pool {
         let (sender, receiver) = oneshot::channel();
         state.waiters.push_back(sender);
         self.waiting.store(state.waiters.len(), Ordering::Release);
+        let mut patience = self.plan.limits.timeout;
         if state.workers.is_empty() {
+            // Loading has a limit of its own; what a request may take begins when it has a worker.
+            patience += LOAD_MAX;
             self.host.counts.cold.fetch_add(1, Ordering::Relaxed);
         } else {
             self.host.counts.warm.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +152,7 @@ impl Pool {
         if expected < state.waiters.len() {
             self.start(&mut state);
         }
-        Turn::Later(receiver)
+        Turn::Later(receiver, patience)
     }
 
     // Counts a request on a worker. The last one a worker may have makes room for its successor.
@@ -228,7 +236,10 @@ impl Pool {
                 }
                 // Whoever waits could still be served by a worker there is.
                 if state.workers.is_empty() && state.starting == 0 {
-                    state.waiters.drain(..).for_each(|waiter| drop(waiter.send(Err(error.clone()))));
+                    state
+                        .waiters
+                        .drain(..)
+                        .for_each(|waiter| drop(waiter.send(Err(error.clone()))));
                     self.waiting.store(0, Ordering::Release);
                 }
             }

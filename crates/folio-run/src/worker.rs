@@ -19,9 +19,9 @@ use folio_core::ports::runtime::{Call, CallError, Plan};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use link::Listener;
 use exchange::Sent;
 use link::Link;
+pub(crate) use link::Listener;
 pub(crate) use start::{Fitting, Shims, start};
 
 use crate::code::Code;
@@ -30,8 +30,8 @@ use crate::invoke::{InHand, InvokeSocket};
 use crate::jail::Prisoner;
 use crate::output::Output;
 
-// A module that does not finish loading must not keep its callers for ever.
-const LOAD_MAX: Duration = Duration::from_secs(30);
+/// How long code may take to load, so that a module that never does keeps no caller for ever.
+pub(crate) const LOAD_MAX: Duration = Duration::from_secs(30);
 
 /// A process that runs one function, or waits to.
 pub(crate) struct Worker {

@@ -24,7 +24,6 @@ use tracing_subscriber::EnvFilter;
 use self::limits::LimitFlag;
 pub(crate) use self::server::{Opening, Server};
 use crate::config::Config;
-use crate::output;
 use crate::problem::Problem;
 
 /// How to serve.

@@ -26,7 +26,7 @@ fn an_archive_comes_back_as_it_was() {
     works(&session, "mkdir -p d/e && echo 1 > d/one && head -c 3000000 /dev/urandom > d/e/two");
     works(&session, "tar -cf a.tar d && tar -czf a.tar.gz d");
     for file in ["a.tar", "a.tar.gz"] {
-        works(&session, &format!("folio pkg version create p --env nodejs --src {file}"));
+        works(&session, &format!("folio pkg version create p --env nodejs --src {file} --wait"));
         works(&session, &format!("folio pkg version download p --file - | cmp - {file}"));
         let named = format!("p-[a-z0-9]*.{}", &file[2..]);
         works(

@@ -122,12 +122,13 @@ struct Decoy(Child);
 
 impl Drop for Decoy {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 
 impl Playground {
+    #[expect(clippy::disallowed_methods, reason = "somebody else's process is not in a jail")]
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
@@ -317,7 +318,7 @@ fn serve_tcp() -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            let _ = (&connection).write_all(b"control");
+            drop((&connection).write_all(b"control"));
         }
     });
     port
@@ -329,7 +330,7 @@ fn serve_udp() -> u16 {
     std::thread::spawn(move || {
         let mut buffer = [0; 16];
         while let Ok((_, from)) = socket.recv_from(&mut buffer) {
-            let _ = socket.send_to(b"answer", from);
+            drop(socket.send_to(b"answer", from));
         }
     });
     port

@@ -9,19 +9,20 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, LazyLock};
 
 use folio_model::Network;
-use folio_run::jail::{Cell, Ended, Forward, Jail, Mode, Mount, Prisoner, Stdin};
+use folio_run::jail::{Cell, Ended, Forward, Interpreters, Jail, Mode, Mount, Prisoner, Stdin};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Set in the process that plays a server which is killed.
 const DOOMED: &str = "FOLIO_TEST_DOOMED";
 
-static JAIL: LazyLock<Arc<Jail>> = LazyLock::new(|| Arc::new(jail(Mode::Enforced)));
-
 fn jail(mode: Mode) -> Jail {
     Jail::new(PathBuf::from(env!("CARGO_BIN_EXE_folio")), mode)
+}
+
+fn enforced() -> Jail {
+    jail(Mode::Enforced)
 }
 
 fn cell(program: &str, arguments: &[&str]) -> Cell {
@@ -49,7 +50,8 @@ fn shell(script: &str) -> Cell {
 }
 
 fn python(script: &str) -> Cell {
-    let python = JAIL.interpreters().python.as_ref().expect("these tests need Python");
+    let interpreters = Interpreters::of_this_host();
+    let python = interpreters.python.as_ref().expect("these tests need Python");
     cell(python.program.to_str().unwrap(), &["-I", "-S", "-c", script])
 }
 
@@ -116,9 +118,10 @@ async fn codes_and_signals_are_told() {
 
 #[tokio::test]
 async fn standard_input_is_passed_on() {
+    let jail = enforced();
     let mut cell = cell("/bin/cat", &[]);
     cell.stdin = Stdin::Piped;
-    let mut prisoner = JAIL.start(cell).unwrap();
+    let mut prisoner = jail.start(cell).unwrap();
     let mut stdin = prisoner.take_stdin().unwrap();
     stdin.write_all(b"across").await.unwrap();
     drop(stdin);
@@ -146,21 +149,23 @@ async fn descriptors_begin_at_three_and_there_are_no_others() {
 
 #[tokio::test]
 async fn too_much_memory_is_told_from_other_ends() {
-    let counted = JAIL.enforcement().iter().any(|one| one.name == "memory limit" && one.enforced);
-    let (_, ended) = run(&JAIL, python("x = b'x' * (400 << 20)")).await;
+    let jail = enforced();
+    let counted = jail.enforcement().iter().any(|one| one.name == "memory limit" && one.enforced);
+    let (_, ended) = run(&jail, python("x = b'x' * (400 << 20)")).await;
     match counted {
         true => assert_eq!(ended, Ended::OutOfMemory),
         false => assert_ne!(ended, Ended::Exited(0)),
     }
-    let prisoner = JAIL.start(python("import time; time.sleep(1000)")).unwrap();
+    let prisoner = jail.start(python("import time; time.sleep(1000)")).unwrap();
     prisoner.kill();
     assert_eq!(prisoner.wait().await.unwrap(), Ended::Signalled(9));
 }
 
 #[tokio::test]
 async fn killing_a_prisoner_ends_all_it_started() {
+    let jail = enforced();
     let script = "sleep 1000 & (setsid sleep 1000 &) ; echo ready; wait";
-    let mut prisoner = JAIL.start(shell(script)).unwrap();
+    let mut prisoner = jail.start(shell(script)).unwrap();
     let mut stdout = prisoner.take_stdout().unwrap();
     let mut ready = [0; 6];
     stdout.read_exact(&mut ready).await.unwrap();
@@ -172,7 +177,8 @@ async fn killing_a_prisoner_ends_all_it_started() {
 
 #[tokio::test]
 async fn a_program_that_ends_takes_those_it_started_along() {
-    let mut prisoner = JAIL.start(shell("(setsid sleep 1000 &); echo ready")).unwrap();
+    let jail = enforced();
+    let mut prisoner = jail.start(shell("(setsid sleep 1000 &); echo ready")).unwrap();
     // Would never return if the sleeper lived.
     assert_eq!(listen(&mut prisoner).await, "ready\n");
     assert_eq!(prisoner.wait().await.unwrap(), Ended::Exited(0));
@@ -180,7 +186,8 @@ async fn a_program_that_ends_takes_those_it_started_along() {
 
 #[tokio::test]
 async fn a_dropped_prisoner_ends() {
-    let mut prisoner = JAIL.start(shell("echo ready; sleep 1000")).unwrap();
+    let jail = enforced();
+    let mut prisoner = jail.start(shell("echo ready; sleep 1000")).unwrap();
     let mut stdout = prisoner.take_stdout().unwrap();
     let mut ready = [0; 6];
     stdout.read_exact(&mut ready).await.unwrap();
@@ -191,16 +198,18 @@ async fn a_dropped_prisoner_ends() {
 /// Plays the server that is killed; does nothing by itself.
 #[tokio::test]
 async fn a_doomed_server_starts_a_prisoner() {
+    let jail = enforced();
     if std::env::var_os(DOOMED).is_none() {
         return;
     }
-    let prisoner = JAIL.start(shell("sleep 1000")).unwrap();
+    let prisoner = jail.start(shell("sleep 1000")).unwrap();
     let mut stderr = std::io::stderr();
     writeln!(stderr, "prisoner").unwrap();
     prisoner.wait().await.unwrap();
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a server that dies must be another process")]
 fn nothing_outlives_a_server_that_is_killed() {
     let mut server = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "jail::a_doomed_server_starts_a_prisoner", "--nocapture"])
@@ -219,10 +228,44 @@ fn nothing_outlives_a_server_that_is_killed() {
     // ends the program. Would never return otherwise.
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
+    // What it could not remove, the next server does.
+    drop(enforced());
+    let left = groups_of(server.id(), Path::new("/sys/fs/cgroup"));
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The control groups a server made.
+fn groups_of(server: u32, directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut found = Vec::new();
+    for entry in directories {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(&format!("{server}-")) {
+            found.push(entry.path());
+        } else {
+            found.extend(groups_of(server, &entry.path()));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn memory_is_counted_while_a_prisoner_lives() {
+    let jail = enforced();
+    if !jail.enforcement().iter().any(|one| one.name == "memory limit" && one.enforced) {
+        return;
+    }
+    let prisoner = jail.start(shell("sleep 1000")).unwrap();
+    assert!(prisoner.memory_bytes().is_some_and(|bytes| bytes > 0));
+    prisoner.kill();
+    prisoner.wait().await.unwrap();
+    assert_eq!(prisoner.memory_bytes(), None);
 }
 
 #[test]
 fn what_is_mounted_can_be_read_or_written_as_the_cell_says() {
+    let jail = enforced();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
@@ -235,14 +278,14 @@ fn what_is_mounted_can_be_read_or_written_as_the_cell_says() {
     let mut cell = shell(script);
     cell.reads = vec![Mount { from: at("source"), to: "/in".into() }];
     cell.writes = vec![Mount { from: at("target"), to: "/out".into() }];
-    let (said, ended) = runtime.block_on(run(&JAIL, cell));
+    let (said, ended) = runtime.block_on(run(&jail, cell));
     assert!(said.starts_with("read me"), "{said}");
     assert_eq!(said.matches("cannot create").count(), 2, "{said}");
     assert_eq!(ended, Ended::Exited(0));
     assert_eq!(fs::read_to_string(at("source/deep/file")).unwrap(), "read me");
     assert_eq!(fs::read_to_string(at("target/deep/file")).unwrap(), "changed\n");
     let made = fs::metadata(at("target/new")).unwrap();
-    assert_eq!((made.uid(), made.gid()), JAIL.owner());
+    assert_eq!((made.uid(), made.gid()), jail.owner());
 }
 
 #[tokio::test]
@@ -259,16 +302,18 @@ async fn without_a_jail_the_same_mounts_are_at_the_same_paths() {
 
 #[test]
 fn a_program_or_a_mount_that_does_not_exist_is_named() {
-    let error = JAIL.start(cell("/nowhere/at-all", &[])).unwrap_err();
+    let jail = enforced();
+    let error = jail.start(cell("/nowhere/at-all", &[])).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
     let mut cell = shell("true");
     cell.reads = vec![Mount { from: "/nowhere/at-all".into(), to: "/in".into() }];
-    let error = JAIL.start(cell).unwrap_err();
+    let error = jail.start(cell).unwrap_err();
     assert!(error.to_string().contains("`/nowhere/at-all`"), "{error}");
 }
 
 #[tokio::test]
 async fn a_port_inside_is_reached_through_a_socket_outside() {
+    let jail = enforced();
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
     let script = "import socket\n\
@@ -282,7 +327,7 @@ async fn a_port_inside_is_reached_through_a_socket_outside() {
                   connection.close()\n";
     let mut cell = python(script);
     cell.forward = Some(Forward { socket: socket.clone(), port: 8080 });
-    let mut prisoner = JAIL.start(cell).unwrap();
+    let mut prisoner = jail.start(cell).unwrap();
     let mut stdout = prisoner.take_stdout().unwrap();
     let mut ready = [0; 6];
     stdout.read_exact(&mut ready).await.unwrap();
@@ -300,9 +345,10 @@ async fn a_port_inside_is_reached_through_a_socket_outside() {
 
 #[tokio::test]
 async fn a_prisoner_nobody_listens_to_waits_and_fills_nothing() {
+    let jail = enforced();
     // More than any pipe holds: the end of the script is never reached.
     let script = "import os\nwhile os.write(1, bytes(65536)): pass";
-    let mut prisoner = JAIL.start(python(script)).unwrap();
+    let mut prisoner = jail.start(python(script)).unwrap();
     let mut stdout = prisoner.take_stdout().unwrap();
     let mut some = vec![0; 1 << 20];
     stdout.read_exact(&mut some).await.unwrap();
@@ -313,23 +359,25 @@ async fn a_prisoner_nobody_listens_to_waits_and_fills_nothing() {
 
 #[tokio::test]
 async fn interpreters_work_inside() {
+    let jail = enforced();
     let script = "import json, ssl, sqlite3, hashlib, asyncio, os; print(os.cpu_count() > 0)";
     let mut cell = python(script);
     cell.arguments.remove(1);
-    assert_eq!(run(&JAIL, cell).await, ("True\n".to_owned(), Ended::Exited(0)));
-    let node = JAIL.interpreters().node.as_ref().expect("these tests need Node");
+    assert_eq!(run(&jail, cell).await, ("True\n".to_owned(), Ended::Exited(0)));
+    let node = Interpreters::of_this_host().node.as_ref().expect("these tests need Node");
     let script =
         "console.log(require('os').userInfo().username, require('crypto').randomUUID().length)";
     let mut cell = self::cell(node.program.to_str().unwrap(), &["-e", script]);
     cell.memory_bytes = 256 << 20;
-    assert_eq!(run(&JAIL, cell).await, ("function 36\n".to_owned(), Ended::Exited(0)));
+    assert_eq!(run(&jail, cell).await, ("function 36\n".to_owned(), Ended::Exited(0)));
 }
 
 #[test]
 fn every_protection_is_explained_in_the_documentation() {
+    let jail = enforced();
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/isolation.md");
     let page = fs::read_to_string(page).unwrap();
-    for protection in JAIL.enforcement() {
+    for protection in jail.enforcement() {
         let row = format!("| {} |", protection.name);
         assert!(page.contains(&row), "docs/isolation.md lacks `{}`", protection.name);
     }

@@ -1,6 +1,11 @@
 //! `kill -9` during load, of workers and of the server: only what the killed process had in hand fails, nobody is
 //! left behind, and afterwards everything means what it meant before.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test that kills processes waits by the real clock"
+)]
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

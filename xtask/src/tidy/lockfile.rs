@@ -4,7 +4,7 @@ use super::assert_none;
 use super::tree::{File, TREE};
 
 /// Packages in Cargo.lock, ours included. Raise it only in a commit that says what for.
-const PACKAGES_MAX: usize = 331;
+const PACKAGES_MAX: usize = 444;
 
 fn problems(files: &[File]) -> Vec<String> {
     let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") else {
@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn one_package_too_many_is_found() {
-        check(331, &[]);
-        check(332, &["Cargo.lock: 332 packages, limit 331"]);
+        check(444, &[]);
+        check(445, &["Cargo.lock: 445 packages, limit 444"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Counters as OpenMetrics text: what every version did, by app, function and version.
+//! Counters as `OpenMetrics` text: what every version did, by app, function and version.
 
 use std::fmt::Write as _;
 

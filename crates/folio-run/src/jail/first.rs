@@ -172,6 +172,7 @@ struct Ready {
 
 impl Ready {
     /// Starts the program with its descriptors from 3 on and no others.
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts a user's code")]
     fn start(self, control: &OwnedFd) -> io::Result<Inmates> {
         let Baggage { standard, listener, descriptors } = self.baggage;
         let floor = 3 + i32::try_from(descriptors.len()).map_err(io::Error::other)?;

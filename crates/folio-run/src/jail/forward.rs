@@ -47,7 +47,7 @@ impl Watch {
         drop(watch.spawn(move || {
             let confined = self.confined;
             // An error here would mean that the end of the server cannot be noticed.
-            let _ = self.run();
+            drop(self.run());
             if !confined {
                 let _ = rustix::process::kill_current_process_group(Signal::KILL);
             }

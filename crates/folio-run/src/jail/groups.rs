@@ -114,8 +114,8 @@ impl Drop for Groups {
         }
         self.remove_leftovers();
         for hierarchy in &self.hierarchies {
-            let _ = fs::remove_dir(hierarchy.directory());
-            let _ = hierarchy.directory().parent().map(fs::remove_dir);
+            drop(fs::remove_dir(hierarchy.directory()));
+            drop(hierarchy.directory().parent().map(fs::remove_dir));
         }
     }
 }

@@ -43,6 +43,7 @@ fn node() -> Option<Interpreter> {
 }
 
 /// Asks Python itself, because what is first on the path may be a wrapper that picks a version.
+#[expect(clippy::disallowed_methods, reason = "only Python knows where it is")]
 fn python() -> Option<Interpreter> {
     let question = "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')";
     let mut command = Command::new(on_path("python3")?);

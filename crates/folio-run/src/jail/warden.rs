@@ -60,6 +60,7 @@ impl Warden {
 struct Lost;
 
 impl Running {
+    #[expect(clippy::disallowed_methods, reason = "the warden is what starts all others")]
     fn start(helper: &Path) -> io::Result<Self> {
         let (ours, theirs) = orders::pair()?;
         let process = Command::new(helper)
@@ -93,7 +94,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         // The warden ends when its socket does.
         drop(self.socket.take());
-        let _ = self.process.wait();
+        drop(self.process.wait());
     }
 }
 

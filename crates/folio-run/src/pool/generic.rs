@@ -101,7 +101,9 @@ impl Generics {
 
     async fn make(&self, fitting: &Fitting) -> Result<Arc<Worker>, CallError> {
         match worker::start(&self.host, fitting).await {
-            Err(CallError::Busy) if self.evict() || self.host.reclaim() => worker::start(&self.host, fitting).await,
+            Err(CallError::Busy) if self.evict() || self.host.reclaim() => {
+                worker::start(&self.host, fitting).await
+            }
             other => other,
         }
     }
@@ -109,7 +111,8 @@ impl Generics {
     fn refill(self: &Arc<Self>, key: &(Name, Fitting)) {
         let mut shelves = self.lock();
         let Some(shelf) = shelves.get_mut(key) else { return };
-        while (shelf.ready.len() as u32 + shelf.starting) < shelf.wanted && !self.host.is_stopping() {
+        while (shelf.ready.len() as u32 + shelf.starting) < shelf.wanted && !self.host.is_stopping()
+        {
             shelf.starting += 1;
             let (generics, key) = (Arc::clone(self), key.clone());
             self.host.spawn(async move { generics.stock(key).await });

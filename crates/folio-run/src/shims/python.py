@@ -526,12 +526,6 @@ def encode(value):
     return head_of(response), body
 
 
-def encode_flask(response):
-    head = "\n".join([str(response.status_code), *(part for pair in response.headers.items() for part in pair)])
-    body = response.response if response.is_streamed else response.get_data()
-    return head.encode("latin-1"), body
-
-
 def encode_error(error):
     """What a raised error says to the client; absent if it is a failure."""
     if isinstance(error, HttpError):
@@ -1242,6 +1236,8 @@ class CoroutineCycle(Cycle):
         _request.set(request)
         try:
             kind = self.wire.kind
+            if kind.flask is not None:
+                return await self.answer(*await kind.flask.answer(request, kind.call, kind.is_json))
             value = await kind.call(request)
             await self.answer(*encode(as_json(value) if kind.is_json else value))
         except asyncio.CancelledError:
@@ -1276,6 +1272,7 @@ class Coroutine:
     def __init__(self, function):
         self.call = caller_of(function)
         self.is_json = getattr(self.call, "is_json", False)
+        self.flask = Flask.of_package()
 
     async def prepare(self, wire):
         pass
@@ -1384,9 +1381,9 @@ def specialise(threads, order):
 def handler_of(function):
     call = caller_of(function)
     is_json = getattr(call, "is_json", False)
-    flask = sys.modules.get("flask")
-    if flask is not None and not hasattr(flask, "_is_folio"):
-        return with_flask(flask, call, is_json)
+    flask = Flask.of_package()
+    if flask is not None:
+        return flask.handler(call, is_json)
     if is_json:
         def handle(request):
             _request.set(request)
@@ -1403,11 +1400,19 @@ def handler_of(function):
     return handle
 
 
-def with_flask(flask, call, is_json):
-    """Gives the package's own flask a request of its own kind."""
-    app = flask.Flask("folio", root_path="/")
+class Flask:
+    """The package's own flask, which is given requests of its own kind."""
 
-    def handle(request):
+    def __init__(self, flask):
+        self.flask = flask
+        self.app = flask.Flask("folio", root_path="/")
+
+    @staticmethod
+    def of_package():
+        flask = sys.modules.get("flask")
+        return None if flask is None or hasattr(flask, "_is_folio") else Flask(flask)
+
+    def context(self, request):
         environ = {
             "REQUEST_METHOD": request.method, "SCRIPT_NAME": "", "PATH_INFO": request.path,
             "QUERY_STRING": request._target[2], "SERVER_NAME": request.host.partition(":")[0],
@@ -1419,21 +1424,45 @@ def with_flask(flask, call, is_json):
         for name, value in request.headers.items():
             name = name.upper().replace("-", "_")
             environ["CONTENT_TYPE" if name == "CONTENT_TYPE" else f"HTTP_{name}"] = value
-        _request.set(request)
-        with app.request_context(environ):
-            flask.request.view_args = request.view_args
-            try:
-                value = call(request)
-                response = app.make_response(json.dumps(value) if is_json else value)
-                if is_json:
-                    response.mimetype = "application/json"
-            except Exception as error:
-                response = app.make_response(app.handle_http_exception(error)) if hasattr(error, "get_response") else None
-                if response is None:
-                    raise
-            return encode_flask(response)
+        return self.app.request_context(environ)
 
-    return handle
+    def begin(self, request):
+        self.flask.request.view_args = request.view_args
+
+    def encode(self, value, is_json):
+        if isinstance(value, Response):
+            return encode(value)
+        response = self.app.make_response(json.dumps(value) if is_json else value)
+        if is_json:
+            response.mimetype = "application/json"
+        head = "\n".join([str(response.status_code), *(part for pair in response.headers.items() for part in pair)])
+        return head.encode("latin-1"), response.response if response.is_streamed else response.get_data()
+
+    def encode_error(self, error):
+        """What `abort` and its kind say; anything else is raised again."""
+        if not hasattr(error, "get_response"):
+            raise error
+        return self.encode(self.app.handle_http_exception(error), False)
+
+    def handler(self, call, is_json):
+        def handle(request):
+            _request.set(request)
+            with self.context(request):
+                self.begin(request)
+                try:
+                    return self.encode(call(request), is_json)
+                except Exception as error:
+                    return self.encode_error(error)
+
+        return handle
+
+    async def answer(self, request, call, is_json):
+        with self.context(request):
+            self.begin(request)
+            try:
+                return self.encode(await call(request), is_json)
+            except Exception as error:
+                return self.encode_error(error)
 
 
 def find(code, entry):
@@ -1480,16 +1509,7 @@ def member(module, name, entry):
 main_thread = threading.get_ident()
 
 
-def add_site_packages():
-    # The interpreter starts without `site`, which takes as long as everything else together.
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    for place in (f"{sys.prefix}/lib/{version}/site-packages", "/usr/lib/python3/dist-packages"):
-        if place.startswith(sys.prefix) and os.path.isdir(place):
-            sys.path.append(place)
-
-
 def main():
-    add_site_packages()
     sys.meta_path.append(FlaskFinder())
     connection = socket.socket(fileno=3)
     connection.setblocking(True)

@@ -36,12 +36,15 @@ pub(crate) struct Link {
     listener: OnceLock<Listener>,
 }
 
+/// Takes a line a worker printed: the request it belongs to, the stream, and the text.
+pub(crate) type LineTaker = Box<dyn Fn(Option<RequestId>, u8, &str) + Send + Sync>;
+
 /// What a link tells whoever gave the worker its work.
 pub(crate) struct Listener {
     /// So many requests were finished.
     pub(crate) finished: Box<dyn Fn(usize) + Send + Sync>,
     /// A line was printed on stream 1 or 2 while answering a request, if that is known.
-    pub(crate) line: Box<dyn Fn(Option<RequestId>, u8, &str) + Send + Sync>,
+    pub(crate) line: LineTaker,
     /// The connection is gone, and everything in hand has failed.
     pub(crate) gone: Box<dyn Fn() + Send + Sync>,
 }
@@ -249,7 +252,9 @@ impl Link {
     fn understand(&self, buffer: &mut BytesMut) -> Result<(), String> {
         let now = Instant::now();
         let mut finished = 0;
-        while let Some((header, payload)) = frames::take(buffer).map_err(|error| error.to_string())? {
+        while let Some((header, payload)) =
+            frames::take(buffer).map_err(|error| error.to_string())?
+        {
             let effect = self.accept(header, payload, now)?;
             finished += usize::from(effect.finished);
             if let Some(waker) = effect.waker {
@@ -276,7 +281,9 @@ impl Link {
                 self.stage.send_replace(Stage::Over(CallError::Load(text(&payload))));
             }
             Kind::Failed => return self.failed(header.stream, &payload),
-            Kind::Response | Kind::Body | Kind::Credit => return self.progress(header, payload, now),
+            Kind::Response | Kind::Body | Kind::Credit => {
+                return self.progress(header, payload, now);
+            }
             Kind::Specialise | Kind::Request | Kind::Cancel | Kind::Ping => {
                 return Err("a frame only folio sends".to_owned());
             }
@@ -352,7 +359,11 @@ impl Link {
         let mut inner = self.lock();
         let expired = inner.table.expire(now, GRACE);
         for (stream, _) in &expired {
-            self.queue(&mut inner, Header { kind: Kind::Cancel, last: false, stream: *stream }, &[]);
+            self.queue(
+                &mut inner,
+                Header { kind: Kind::Cancel, last: false, stream: *stream },
+                &[],
+            );
         }
         let stuck = inner.table.is_stuck(now);
         drop(inner);

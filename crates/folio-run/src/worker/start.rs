@@ -110,7 +110,13 @@ pub(crate) async fn start(host: &Arc<Host>, fitting: &Fitting) -> Result<Arc<Wor
     let jail = Arc::clone(&host.jail);
     let prisoner = tokio::task::spawn_blocking(move || jail.start(cell)).await;
     let prisoner = prisoner.map_err(|error| unavailable(io::Error::other(error)))?;
-    Ok(Arc::new(assemble(host, Link::new(ours), prisoner.map_err(unavailable)?, (invoke, room), admitted)))
+    Ok(Arc::new(assemble(
+        host,
+        Link::new(ours),
+        prisoner.map_err(unavailable)?,
+        (invoke, room),
+        admitted,
+    )))
 }
 
 fn assemble(

@@ -145,8 +145,10 @@ impl Table {
 
     /// Fails everything that is not finished. Returns whom to wake and how many that were.
     pub(super) fn fail_all(&mut self, error: &CallError) -> (Vec<Waker>, usize) {
-        let open: Vec<u32> = self.slots.iter().filter(|slot| slot.is_open()).map(|s| s.stream).collect();
-        let wakers = open.iter().filter_map(|stream| self.finish(*stream, Err(error.clone())).waker);
+        let open: Vec<u32> =
+            self.slots.iter().filter(|slot| slot.is_open()).map(|s| s.stream).collect();
+        let wakers =
+            open.iter().filter_map(|stream| self.finish(*stream, Err(error.clone())).waker);
         (wakers.collect(), open.len())
     }
 
@@ -154,7 +156,9 @@ impl Table {
     /// is waited for.
     pub(super) fn expire(&mut self, now: Instant, grace: Duration) -> Vec<(u32, Option<Waker>)> {
         let mut expired = Vec::new();
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_open() && slot.state == State::Wanted) {
+        for slot in
+            self.slots.iter_mut().filter(|slot| slot.is_open() && slot.state == State::Wanted)
+        {
             if !slot.pieces.is_empty() {
                 slot.deadline = now + slot.timeout;
             }

@@ -64,7 +64,8 @@ async fn python_answers_before_the_request_has_ended() {
 async fn large_bodies_come_back_whole() {
     let stage = Stage::new().await;
     let sent: Vec<u8> = (0..5_000_003_u32).map(|at| (at % 251) as u8).collect();
-    let buffered = "module.exports = async ({ request }) => ({ status: 200, body: request.rawBody })";
+    let buffered =
+        "module.exports = async ({ request }) => ({ status: 200, body: request.rawBody })";
     let flask = "from flask import request\ndef main():\n    return request.data\n";
     let sources =
         [("e.mjs", ECHO_NODE), ("e.py", ECHO_PYTHON), ("b.js", buffered), ("f.py", flask)];

@@ -22,15 +22,33 @@ async fn fissions_signatures_answer() {
         let (status, body) = stage.says(&plan, get("/")).await;
         assert_eq!((status, body.as_str()), expected, "{source}");
     };
-    check("module.exports = async (context) => ({ status: 201, body: 'async' })", (201, "async")).await;
+    check("module.exports = async (context) => ({ status: 201, body: 'async' })", (201, "async"))
+        .await;
     check("module.exports = (context) => ({ status: 200, body: 'sync' })", (200, "sync")).await;
     check("module.exports = async () => ({ status: 200, body: 'none' })", (200, "none")).await;
-    check("module.exports = (context, callback) => setTimeout(() => callback(202, 'called'), 1)", (202, "called")).await;
-    check("module.exports = async (context) => ({ status: 200, body: { a: [1] } })", (200, "{\"a\":[1]}")).await;
+    check(
+        "module.exports = (context, callback) => setTimeout(() => callback(202, 'called'), 1)",
+        (202, "called"),
+    )
+    .await;
+    check(
+        "module.exports = async (context) => ({ status: 200, body: { a: [1] } })",
+        (200, "{\"a\":[1]}"),
+    )
+    .await;
     check("module.exports = async (context) => 'bare'", (200, "bare")).await;
-    check("module.exports = async (context) => { context.response.status(203).send('sent') }", (203, "sent")).await;
-    check("export default async function (context) { return { status: 200, body: 'module' } }", (200, "module")).await;
-    check("export default async (context) => new Response('web', { status: 206 })", (206, "web")).await;
+    check(
+        "module.exports = async (context) => { context.response.status(203).send('sent') }",
+        (203, "sent"),
+    )
+    .await;
+    check(
+        "export default async function (context) { return { status: 200, body: 'module' } }",
+        (200, "module"),
+    )
+    .await;
+    check("export default async (context) => new Response('web', { status: 206 })", (206, "web"))
+        .await;
 }
 
 #[tokio::test]
@@ -90,7 +108,9 @@ async fn the_web_standard_signature_answers() {
     let answer = stage.call(&plan, post("/p?q", "the body")).await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers()["x-a"].to_str().unwrap()), (207, "b"));
     assert_eq!(crate::processes::place::text(answer).await, "POST /p mine the body");
-    let empty = stage.plan("empty.mjs", "export default { fetch: () => new Response(null, { status: 204 }) }").await;
+    let empty = stage
+        .plan("empty.mjs", "export default { fetch: () => new Response(null, { status: 204 }) }")
+        .await;
     assert_eq!(stage.says(&empty, get("/")).await, (204, String::new()));
 }
 
@@ -98,7 +118,10 @@ async fn the_web_standard_signature_answers() {
 async fn entry_points_choose_files_and_exports() {
     let stage = Stage::new().await;
     let files = [
-        file("hello.js", "module.exports = async () => 'default'; module.exports.named = async () => 'named';"),
+        file(
+            "hello.js",
+            "module.exports = async () => 'default'; module.exports.named = async () => 'named';",
+        ),
         file("lib/deep.js", "exports.inner = async () => require('../hello').named();"),
         file("package.json", "{\"main\": \"hello\"}"),
     ];

@@ -42,7 +42,13 @@ async fn the_pool_is_as_large_as_the_environment_says() {
     plan.spec.poolsize = Some(0);
     plan.environment = "none".parse().unwrap();
     stage.says(&plan, get("/")).await;
-    assert!(!stage.status().workers.iter().any(|w| w.environment.as_str() == "none" && w.function.is_none()));
+    assert!(
+        !stage
+            .status()
+            .workers
+            .iter()
+            .any(|w| w.environment.as_str() == "none" && w.function.is_none())
+    );
 }
 
 #[tokio::test]
@@ -82,7 +88,8 @@ async fn more_workers_come_when_the_others_are_full_and_go_when_idle() {
     plan.limits.scale_min = 1;
     plan.limits.idle = Duration::from_millis(400);
     let calls = (0..9).map(|_| stage.says(&plan, get("/")));
-    let mut pids: Vec<_> = futures::future::join_all(calls).await.into_iter().map(|(_, pid)| pid).collect();
+    let mut pids: Vec<_> =
+        futures::future::join_all(calls).await.into_iter().map(|(_, pid)| pid).collect();
     pids.sort();
     pids.dedup();
     assert_eq!(pids.len(), 3, "no more than scale_max");
@@ -184,7 +191,9 @@ async fn many_requests_on_few_workers_all_get_their_own_answer() {
         plan.limits.concurrency = 64;
         let asks = (0..2000).map(|n| {
             let (stage, plan) = (&stage, &plan);
-            async move { assert_eq!(stage.says(plan, get(&format!("/?n={n}"))).await.1, n.to_string()) }
+            async move {
+                assert_eq!(stage.says(plan, get(&format!("/?n={n}"))).await.1, n.to_string());
+            }
         });
         let all = futures::StreamExt::buffer_unordered(futures::stream::iter(asks), 100);
         futures::StreamExt::collect::<Vec<()>>(all).await;

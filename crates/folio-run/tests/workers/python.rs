@@ -72,7 +72,10 @@ def main():
     assert_eq!((answer.status().as_u16(), text(answer).await), (201, "raw".to_owned()));
     stage.place.logged(&plan, "logged b'raw'").await;
     let answer = stage.call(&plan, get("/?what=redirect")).await.unwrap();
-    assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (302, &"/there".parse().unwrap()));
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["location"]),
+        (302, &"/there".parse().unwrap())
+    );
     let answer = stage.call(&plan, get("/?what=made")).await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers()["x-b"].to_str().unwrap()), (206, "c"));
     assert_eq!(stage.says(&plan, get("/")).await, (418, "teapot".to_owned()));
@@ -98,11 +101,16 @@ class Flask:
         return contextlib.nullcontext()
     def make_response(self, value): return Answer(value)
 ";
-    let files =
-        [file("flask.py", flask), file("main.py", "from flask import request\ndef main():\n    return request.path\n")];
+    let files = [
+        file("flask.py", flask),
+        file("main.py", "from flask import request\ndef main():\n    return request.path\n"),
+    ];
     let plan = stage.package(RuntimeKind::Python, &files, None).await;
     let answer = stage.call(&plan, get("/where")).await.unwrap();
-    assert_eq!((answer.status().as_u16(), answer.headers()["x-from"].to_str().unwrap()), (299, "package"));
+    assert_eq!(
+        (answer.status().as_u16(), answer.headers()["x-from"].to_str().unwrap()),
+        (299, "package")
+    );
     assert_eq!(text(answer).await, "/where");
 }
 
@@ -114,12 +122,33 @@ async fn contexts_keywords_and_coroutines_are_told_apart() {
         assert_eq!(stage.says(&plan, asked).await, (200, expected.to_owned()), "{source}");
     };
     check("def main(context):\n    return context.request.path\n", get("/p"), "/p").await;
-    check("def main(name, times=1, **kwargs):\n    return {'n': name * times}\n", json("/", "{\"name\": \"a\", \"times\": 3}"), "{\"n\": \"aaa\"}").await;
-    check("def main(name='x', **kwargs):\n    return name\n", get("/?name=query"), "\"query\"").await;
-    check("def main(context=None, **kwargs):\n    return [sorted(kwargs), 'os_session' in context]\n", json("/", "{\"b\": 1, \"a\": 2}"), "[[\"a\", \"b\"], true]").await;
+    check(
+        "def main(name, times=1, **kwargs):\n    return {'n': name * times}\n",
+        json("/", "{\"name\": \"a\", \"times\": 3}"),
+        "{\"n\": \"aaa\"}",
+    )
+    .await;
+    check("def main(name='x', **kwargs):\n    return name\n", get("/?name=query"), "\"query\"")
+        .await;
+    check(
+        "def main(context=None, **kwargs):\n    return [sorted(kwargs), 'os_session' in context]\n",
+        json("/", "{\"b\": 1, \"a\": 2}"),
+        "[[\"a\", \"b\"], true]",
+    )
+    .await;
     check("def main(text=None, **kwargs):\n    return text\n", post("/", "6"), "\"6\"").await;
-    check("import asyncio\nasync def main():\n    await asyncio.sleep(0)\n    return 'awaited'\n", get("/"), "awaited").await;
-    check("from flask import request\nasync def main():\n    return request.args['a']\n", get("/?a=b"), "b").await;
+    check(
+        "import asyncio\nasync def main():\n    await asyncio.sleep(0)\n    return 'awaited'\n",
+        get("/"),
+        "awaited",
+    )
+    .await;
+    check(
+        "from flask import request\nasync def main():\n    return request.args['a']\n",
+        get("/?a=b"),
+        "b",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -155,7 +184,10 @@ async def app(scope, receive, send):
 async fn entry_points_choose_modules_and_functions() {
     let stage = Stage::new().await;
     let files = [
-        file("main.py", "import deep.inner\ndef main():\n    return 'main'\ndef other():\n    return deep.inner.run()\n"),
+        file(
+            "main.py",
+            "import deep.inner\ndef main():\n    return 'main'\ndef other():\n    return deep.inner.run()\n",
+        ),
         file("deep/__init__.py", ""),
         file("deep/inner.py", "def run():\n    return 'inner'\n"),
     ];

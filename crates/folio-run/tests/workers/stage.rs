@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folio_core::ports::runtime::{Call, CallError, Plan, Runtime as _, RuntimeStatus};
 use folio_core::ports::Body;
+use folio_core::ports::runtime::{Call, CallError, Plan, Runtime as _, RuntimeStatus};
 use folio_model::RuntimeKind;
 use folio_run::jail::Mode;
 use folio_run::{LocalRuntime, Settings};

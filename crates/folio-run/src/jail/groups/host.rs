@@ -69,7 +69,7 @@ impl Hierarchy {
             Self::One(Controller::Memory, _) => {
                 set("memory.limit_in_bytes", memory_bytes.to_string())?;
                 // Absent where the kernel does not count swap, which is what happens to be off mostly.
-                let _ = set("memory.memsw.limit_in_bytes", memory_bytes.to_string());
+                drop(set("memory.memsw.limit_in_bytes", memory_bytes.to_string()));
             }
             Self::One(Controller::Processor, _) => {
                 if let Some(quota_us) = quota_us {
@@ -81,7 +81,7 @@ impl Hierarchy {
             Self::Two(..) => {
                 if self.has(Controller::Memory) {
                     set("memory.max", memory_bytes.to_string())?;
-                    let _ = set("memory.swap.max", "0".to_owned());
+                    drop(set("memory.swap.max", "0".to_owned()));
                 }
                 if let (Some(quota_us), true) = (quota_us, self.has(Controller::Processor)) {
                     set("cpu.max", format!("{} {PERIOD_US}", quota_us.max(1000)))?;
@@ -150,7 +150,7 @@ fn prepare(own: &Path, attempt: &dyn Fn(&Path) -> io::Result<()>) -> io::Result<
     match attempt(&directory) {
         Ok(()) => Ok(directory),
         Err(error) => {
-            let _ = fs::remove_dir(&directory);
+            drop(fs::remove_dir(&directory));
             Err(about(error))
         }
     }
@@ -232,7 +232,7 @@ fn tidy(subtree: &Path) {
         if !alive {
             let groups = fs::read_dir(server.path()).into_iter().flatten().flatten();
             groups.for_each(|group| drop(fs::remove_dir(group.path())));
-            let _ = fs::remove_dir(server.path());
+            drop(fs::remove_dir(server.path()));
         }
     }
 }
