@@ -228,10 +228,12 @@ fn nothing_outlives_a_server_that_is_killed() {
     // ends the program. Would never return otherwise.
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
-    // What it could not remove, the next server does.
-    drop(enforced());
-    let left = groups_of(server.id(), Path::new("/sys/fs/cgroup"));
-    assert!(left.is_empty(), "{left:?}");
+    // What it could not remove the next server does, once the last process has quite gone.
+    let tidied = (0..100).any(|_| {
+        drop(enforced());
+        groups_of(server.id(), Path::new("/sys/fs/cgroup")).is_empty()
+    });
+    assert!(tidied, "{:?}", groups_of(server.id(), Path::new("/sys/fs/cgroup")));
 }
 
 /// The control groups a server made.
