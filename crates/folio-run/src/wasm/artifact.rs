@@ -165,18 +165,25 @@ fn kind(wasm: &[u8]) -> Result<Kind, String> {
     }
 }
 
+/// The key in a file. Artifacts can be made again, so a key that is not whole is replaced and what it sealed is
+/// no longer believed.
 fn key(path: &Path) -> io::Result<[u8; 32]> {
-    match fs::read(path) {
-        Ok(bytes) => bytes.try_into().map_err(|_| io::Error::other("the key is not 32 bytes")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let fresh: [u8; 32] = rand::random();
-            let mut file =
-                fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-            file.write_all(&fresh)?;
-            Ok(fresh)
-        }
-        Err(error) => Err(error),
+    let found = match fs::read(path) {
+        Ok(bytes) => bytes.try_into().ok(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(key) = found {
+        return Ok(key);
     }
+    let fresh: [u8; 32] = rand::random();
+    let made = path.with_extension("new");
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&made)?;
+    file.write_all(&fresh)?;
+    file.sync_all()?;
+    fs::rename(&made, path)?;
+    Ok(fresh)
 }
 
 /// Feeds what is hashed to SHA-256, so that the result means the same in every build.
@@ -252,6 +259,15 @@ mod tests {
         let artifacts = Artifacts::open(directory.path().into(), Engine::default(), 0).unwrap();
         artifacts.load(EMPTY_MODULE).unwrap();
         assert_eq!(files(directory.path()), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_key_that_a_power_cut_left_half_written_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        fs::write(&path, b"half").unwrap();
+        let fresh = key(&path).unwrap();
+        assert_eq!(key(&path).unwrap(), fresh);
     }
 
     #[test]
