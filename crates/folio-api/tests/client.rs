@@ -9,9 +9,10 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
 use folio_api::{NODES_MEDIA_TYPE, router};
+use folio_core::logs::Logs;
 use folio_core::{Folio, Limits, Settings};
 use folio_model::{Digest, Tree, TreeEntry};
-use folio_store::{DataDirectory, MemoryIndex, MemoryLedger, PackOptions, PackStore};
+use folio_store::{DataDirectory, MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::contract;
+use crate::runtime::Echo;
 
 pub(crate) const APP: &str = "/folio/v1/apps/default";
 pub(crate) const FUNCTIONS: &str = "/folio/v1/apps/default/functions";
@@ -60,6 +62,8 @@ impl World {
     }
 
     async fn new(folio: Folio, directory: Option<TempDir>) -> Self {
+        let logs = Arc::new(Logs::new(64 * 1024));
+        let folio = folio.with_runtime(Arc::new(Echo), Arc::new(MemoryQueue::default()), logs);
         let token = folio.draw_token();
         folio.admit(&"ada".parse().unwrap(), &token).await.unwrap();
         Self::with(folio, token.reveal(), directory)

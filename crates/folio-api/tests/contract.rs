@@ -1,7 +1,7 @@
 //! Holds answers against the OpenAPI document: the status must be listed, the body must fit its schema, and
 //! no field may be there that the schema does not name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex};
 
 use axum::http::StatusCode;
@@ -78,17 +78,44 @@ pub(crate) fn problems(schema: &Value, value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Forbids fields that are not named, everywhere. The document itself leaves room for more.
-fn close(schema: &mut Value) {
+/// Forbids fields that are not named, everywhere but in schemas that others add fields to. The document itself
+/// leaves room for more.
+fn close(root: &mut Value) {
+    let mut added_to = BTreeSet::new();
+    find_added_to(root, &mut added_to);
+    close_all(root);
+    for name in added_to {
+        let open = root["components"]["schemas"].get_mut(&name).and_then(Value::as_object_mut);
+        open.map(|open| open.remove("additionalProperties"));
+    }
+}
+
+/// The names of schemas that another refers to and adds fields to.
+fn find_added_to(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let refers = fields.get("$ref").and_then(Value::as_str);
+            if let (Some(refers), true) = (refers, fields.contains_key("properties")) {
+                names.extend(refers.rsplit('/').next().map(str::to_owned));
+            }
+            fields.values().for_each(|field| find_added_to(field, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_added_to(item, names)),
+        _ => {}
+    }
+}
+
+fn close_all(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             let names_fields = fields.get("properties").is_some_and(Value::is_object);
-            if names_fields && !fields.contains_key("additionalProperties") {
+            let adds = fields.contains_key("$ref");
+            if names_fields && !adds && !fields.contains_key("additionalProperties") {
                 fields.insert("additionalProperties".to_owned(), false.into());
             }
-            fields.values_mut().for_each(close);
+            fields.values_mut().for_each(close_all);
         }
-        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Array(items) => items.iter_mut().for_each(close_all),
         _ => {}
     }
 }

@@ -25,6 +25,7 @@ async fn journey(world: &World) {
     versions(world).await;
     aliases(world).await;
     tags(world).await;
+    running(world).await;
     looking_back(world).await;
     leaving(world).await;
     storage(world).await;
@@ -142,6 +143,59 @@ async fn tags(world: &World) {
     world.delete(&format!("{tag}/members/hello")).await.refused(404, "not_in_tag");
     world.delete(&tag).await.ok();
     world.get(&tag).await.refused(404, "tag_not_found");
+}
+
+async fn running(world: &World) {
+    let environments = format!("{APP}/environments");
+    let body = json!({ "name": "web", "fields": { "runtime": "nodejs", "network": "egress" } });
+    assert_eq!(world.post(&environments, body).await.made()["version"]["number"], 1);
+    let fields = json!({ "fields": { "poolsize": 2 } });
+    let web = format!("{environments}/web");
+    let changed = world.call("PATCH", &web).json(&fields).send().await.ok();
+    assert_eq!(
+        (&changed["spec"]["poolsize"], &changed["spec"]["network"]),
+        (&json!(2), &json!("egress"))
+    );
+    assert_eq!(world.get(&web).await.ok()["spec"], changed["spec"]);
+    assert_eq!(world.get(&environments).await.ok()["items"].as_array().unwrap().len(), 5);
+    world.delete(&web).await.ok();
+
+    let called =
+        world.call("POST", &format!("{APP}/invoke?function=hello@v1&method=GET&path=/a?b=c"));
+    let called = called.send().await;
+    assert_eq!((called.status.as_u16(), &called.bytes[..]), (200, &b"GET /a?b=c"[..]));
+    assert_eq!(called.header("folio-version"), "hello@v1");
+    let nobody = world.call("POST", &format!("{APP}/invoke?function=nobody")).send().await;
+    nobody.refused(404, "unit_not_found");
+    assert_eq!(world.get(&format!("{FUNCTIONS}/hello/logs?version=v1")).await.bytes, "");
+    let build = world.get(&format!("{FUNCTIONS}/hello/versions/v1/build")).await.ok();
+    assert_eq!(build, json!({ "build": "none", "text": "", "next": 0 }));
+    assert_eq!(world.get("/folio/v1/status").await.ok()["buildsWaiting"], 0);
+    let measured = world.get("/folio/v1/measures").await.ok();
+    assert_eq!(
+        (&measured["items"][0]["version"], &measured["items"][0]["requests"]),
+        (&json!("v1"), &json!(1))
+    );
+    let metrics = world.get("/metrics").await;
+    assert!(metrics.bytes.ends_with(b"# EOF\n"));
+
+    let routes = format!("{APP}/routes");
+    let fields = json!({
+        "path": { "exact": "/hello" }, "methods": ["GET"],
+        "targets": [{ "function": "hello@v1", "weight": 10_000 }],
+    });
+    let body = json!({ "name": "hello", "fields": fields });
+    world.post(&routes, body.clone()).await.made();
+    world.post(&routes, body).await.refused(409, "unit_exists");
+    let route = format!("{routes}/hello");
+    let fields = json!({ "fields": { "host": "www.example.com" } });
+    let changed = world.call("PATCH", &route).json(&fields).send().await.ok();
+    assert_eq!(changed["spec"]["host"], "www.example.com");
+    assert_eq!(world.get(&route).await.ok()["spec"], changed["spec"]);
+    assert_eq!(world.get(&routes).await.ok()["items"][0]["name"], "hello");
+    let refused = world.delete(&format!("{FUNCTIONS}/hello/versions/v1")).await;
+    assert_eq!(refused.refused(409, "in_use")["referrers"][0]["kind"], "trigger");
+    world.delete(&route).await.ok();
 }
 
 async fn looking_back(world: &World) {

@@ -11,4 +11,5 @@ mod journey;
 mod listening;
 mod names;
 mod repeat;
+mod runtime;
 mod upload;

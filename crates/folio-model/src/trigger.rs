@@ -18,7 +18,7 @@ pub enum TriggerSpec {
 
 /// Which requests go to which function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RouteSpec {
     /// The host it answers to; all of the app's hosts if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub enum RoutePath {
         /// The path, which `/` may end.
         path: String,
         /// Whether the function sees the prefix too.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keep: bool,
     },
 }
@@ -67,6 +67,7 @@ impl RoutePath {
 /// A function that gets a share of the requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "RouteTarget")]
 pub struct Target {
     /// The function of this app, and which of its versions; unqualified means latest.
     pub function: Reference,
@@ -91,17 +92,28 @@ pub enum Sticky {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Cors {
     /// Origins that may call, or `*`.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub allow_origins: BTreeSet<String>,
     /// Methods they may use; the route's if empty.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub allow_methods: BTreeSet<String>,
     /// Headers they may send, or `*`.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub allow_headers: BTreeSet<String>,
     /// Headers they may read.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub expose_headers: BTreeSet<String>,
     /// Whether cookies come along.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_credentials: bool,
     /// How long a browser may remember the answer.
+    #[serde(skip_serializing_if = "is_zero")]
     pub max_age_seconds: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl TriggerSpec {
