@@ -1,9 +1,9 @@
 //! The `wasm` environment: components that serve `wasi:http` 0.2 and core modules with WASI preview 1, in one
 //! engine inside this process. Start at [`Wasm::call`].
 //!
-//! Code is compiled once and kept on disk ([`artifact`]), linked once per version ([`loaded`]), and given a
+//! Code is compiled once and kept on disk (`artifact`), linked once per version (`loaded`), and given a
 //! fresh instance for each request, or one that serves many where the version says so. A guest is run by
-//! whoever waits for it ([`guest`]); it has no network and no files unless its environment and package give it
+//! whoever waits for it (`guest`); it has no network and no files unless its environment and package give it
 //! some.
 
 mod answer;

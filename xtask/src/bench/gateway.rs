@@ -1,5 +1,5 @@
 //! Functions behind the gateway against what else could serve them: the same handler, the same load, in turns.
-//! Installs its peers into the user's cache directory. Start at [`run`].
+//! Installs its peers into the user's cache directory. Start at [`run()`].
 
 mod load;
 mod peers;
