@@ -54,7 +54,7 @@ pub(crate) fn run() -> Result<()> {
     show(&servers, &readings);
     starts::run(&folio)?;
     drop(servers);
-    let overhead = ["bench", "--package", "folio-gateway", "--bench", "gateway"];
+    let overhead = ["bench", "--package", "folio-gateway", "--bench", "overhead"];
     run::stream(&Program::new("cargo", &overhead))
 }
 
