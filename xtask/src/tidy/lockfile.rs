@@ -4,7 +4,7 @@ use super::assert_none;
 use super::tree::{File, TREE};
 
 /// Packages in Cargo.lock, ours included. Raise it only in a commit that says what for.
-const PACKAGES_MAX: usize = 444;
+const PACKAGES_MAX: usize = 450;
 
 fn problems(files: &[File]) -> Vec<String> {
     let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") else {
@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn one_package_too_many_is_found() {
-        check(444, &[]);
-        check(445, &["Cargo.lock: 445 packages, limit 444"]);
+        check(450, &[]);
+        check(451, &["Cargo.lock: 451 packages, limit 450"]);
     }
 
     #[test]
