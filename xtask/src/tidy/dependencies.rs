@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["folio-model", "folio-core", "folio-store", "folio-api", "folio-gateway", "folio-run"],
     ),
     ("folio-testkit", &["folio-model", "folio-core"]),
+    ("hubgen", &[]),
     ("xtask", &["folio-model", "folio-core", "folio-store", "folio-api"]),
 ];
 

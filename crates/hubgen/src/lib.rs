@@ -1,0 +1,9 @@
+//! Generates versioned API types from schemas: spokes that users see, one storage type per
+//! resource, and the conversions between them.
+//!
+//! Schemas become the [`ir`], the [`ir`] becomes a [`plan`], the plan becomes Rust and a report.
+//! Every stage is a function from values to values; only the command reads and writes files.
+
+pub mod ir;
+pub mod plan;
+pub mod version;

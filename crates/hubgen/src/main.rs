@@ -1,0 +1,3 @@
+//! The `hubgen` command.
+
+fn main() {}
