@@ -109,15 +109,22 @@ impl<T: DeserializeOwned> Field<T> {
     /// # Errors
     /// Fails if the configured value does not have the property's shape.
     pub fn required_or_json(self, default: &'static str) -> Result<T> {
-        self.into_value().map_or_else(
-            || {
-                serde_json::from_str(default).map_err(|error| {
-                    Error::new(format!("`{default}`, which is configured"), error.to_string())
-                })
-            },
-            Ok,
-        )
+        self.into_value().map_or_else(|| configured(default), Ok)
     }
+
+    /// Returns the field of a version that requires it to be there, be it `null`, or the value
+    /// configured, which is JSON.
+    ///
+    /// # Errors
+    /// Fails if the configured value does not have the property's shape.
+    pub fn present_or_json(self, default: &'static str) -> Result<Self> {
+        if self.is_absent() { configured(default).map(Self::Value) } else { Ok(self) }
+    }
+}
+
+fn configured<T: DeserializeOwned>(default: &'static str) -> Result<T> {
+    serde_json::from_str(default)
+        .map_err(|error| Error::new(format!("`{default}`, which is configured"), error.to_string()))
 }
 
 impl<T> From<T> for Field<T> {

@@ -6,22 +6,22 @@ use serde_json::json;
 use crate::example::{hooks, storage, v1, v2};
 
 fn v1_book(value: Value) -> v1::Book {
-    serde_json::from_value(value).unwrap()
+    serde_json::from_value(value).expect("a book")
 }
 
 fn stored(value: Value) -> storage::Book {
-    serde_json::from_value(value).unwrap()
+    serde_json::from_value(value).expect("a book")
 }
 
 fn up(value: Value, expected: Value) {
-    let hub = v1_book(value).into_hub().unwrap();
-    assert_eq!(serde_json::to_value(hub).unwrap(), expected);
+    let hub = v1_book(value).into_hub().expect("a stored book");
+    assert_eq!(serde_json::to_value(hub).expect("JSON"), expected);
 }
 
 /// Writes through the first version over what is stored.
 fn over(written: Value, before: Value, expected: Value) {
-    let hub = v1_book(written).into_hub_over(stored(before)).unwrap();
-    assert_eq!(serde_json::to_value(hub).unwrap(), expected);
+    let hub = v1_book(written).into_hub_over(stored(before)).expect("a stored book");
+    assert_eq!(serde_json::to_value(hub).expect("JSON"), expected);
 }
 
 #[test]
