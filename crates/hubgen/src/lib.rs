@@ -4,6 +4,15 @@
 //! Schemas become the [`ir`], the [`ir`] becomes a [`plan`], the plan becomes Rust and a report.
 //! Every stage is a function from values to values; only the command reads and writes files.
 
+pub mod adapter;
+pub mod config;
+pub mod error;
 pub mod ir;
+pub mod load;
+pub mod naming;
 pub mod plan;
+pub mod planner;
+pub mod schema;
+pub mod shape;
+pub mod share;
 pub mod version;
