@@ -6,6 +6,7 @@
 
 pub mod adapter;
 pub mod config;
+pub mod emit;
 pub mod error;
 pub mod ir;
 pub mod load;
