@@ -1,0 +1,122 @@
+//! Where hand-written code can join in: markers for properties whose type changed, and the table
+//! of all hooks.
+
+use super::HEADER;
+use super::code::{Code, literal, mentions};
+use super::names::{Names, type_name};
+use crate::plan::{Change, Pair, PairId, Plan, PropertyStep};
+use crate::version::Version;
+
+/// The name of a property's marker in the module `change` of its version.
+pub(super) fn change_name(plan: &Plan, names: &Names<'_>, id: &PairId, change: &Change) -> String {
+    let name = format!("{}{}", id.spoke.name, change.name);
+    let is_stored_twice = plan.pairs.keys().filter(|it| it.spoke == id.spoke).count() > 1;
+    if is_stored_twice { format!("{name}Into{}", names.stored(&id.hub)) } else { name }
+}
+
+/// The changed properties of a pair that its hub has as more than a tag.
+fn changed<'a>(names: &Names<'_>, id: &PairId, pair: &'a Pair) -> Vec<(&'a PropertyStep, &'a Change)> {
+    let Pair::Object(steps) = pair else { return Vec::new() };
+    let has = |id, wire: &Option<String>| {
+        names.properties(id).iter().any(|it| Some(&it.wire) == wire.as_ref())
+    };
+    let real = steps.iter().filter(|it| has(&id.hub, &it.hub) && has(&id.spoke, &it.spoke));
+    real.filter_map(|step| Some((step, step.change.as_ref()?))).collect()
+}
+
+/// Writes the markers of a version's changed properties.
+pub(super) fn changes(code: &mut Code, plan: &Plan, names: &Names<'_>, version: &Version) {
+    let mut markers = Code::default();
+    for (id, pair) in plan.pairs.iter().filter(|(id, _)| id.spoke.since == *version) {
+        for (step, change) in changed(names, id, pair) {
+            markers.blank();
+            marker(&mut markers, (plan, names), id, (step, change));
+        }
+    }
+    let markers = markers.into_text();
+    if markers.is_empty() {
+        return;
+    }
+    code.line("/// Properties whose type is another in the hub, for [`hub::Convert`].");
+    code.block("pub mod change {", "}", |code| {
+        code.line("use super::*;");
+        for line in markers.lines() {
+            code.line(line);
+        }
+    });
+}
+
+fn marker(
+    code: &mut Code,
+    (plan, names): (&Plan, &Names<'_>),
+    id: &PairId,
+    (step, change): (&PropertyStep, &Change),
+) {
+    let name = change_name(plan, names, id, change);
+    let property = step.spoke.as_deref().unwrap_or_default();
+    let (spoke, hub) = (find(names, &id.spoke, &step.spoke), find(names, &id.hub, &step.hub));
+    let boxed = |value: String, is_boxed: bool| if is_boxed { format!("Box<{value}>") } else { value };
+    let spoke = boxed(names.spoke_type(&change.spoke, &id.spoke.since), spoke);
+    let hub = boxed(names.stored_type(&change.hub, "storage::"), hub);
+    code.line(&format!("/// `{property}` of [`{}`].", type_name(&id.spoke.name)));
+    code.line("#[derive(Debug)]");
+    code.line(&format!("pub struct {name};"));
+    code.blank();
+    code.block(&format!("impl Change for {name} {{"), "}", |code| {
+        code.line(&format!("type Spoke = {spoke};"));
+        code.line(&format!("type Hub = {hub};"));
+        let version = literal(id.hub.since.as_str());
+        code.line(&format!("const HUB_VERSION: &'static str = {version};"));
+    });
+}
+
+/// Whether a property is behind an indirection.
+fn find(names: &Names<'_>, id: &crate::ir::TypeId, wire: &Option<String>) -> bool {
+    names.properties(id).iter().any(|it| Some(&it.wire) == wire.as_ref() && it.recursive)
+}
+
+/// The file with the table of hooks.
+pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
+    let mut table = Code::default();
+    table.line("/// Every place for a hook, in the order of versions and types.");
+    table.block("pub const HOOKS: &[Hook] = &[", "];", |code| {
+        for (id, pair) in &plan.pairs {
+            if let Pair::Object(_) = pair {
+                hooks_of(code, plan, names, (id, pair));
+            }
+        }
+    });
+    let table = table.into_text();
+    let modules = plan.group.versions.keys().map(|version| names.module(version));
+    let mut modules: Vec<_> =
+        modules.filter(|module| mentions(&table, module)).map(str::to_owned).collect();
+    modules.push("storage".to_owned());
+    modules.sort();
+    let mut code = Code::default();
+    code.line(HEADER);
+    code.line("//! Where hooks can be, and which are written.");
+    code.blank();
+    code.line("use hub::traits::*;");
+    code.line("use hub::{Hook, Probe};");
+    code.blank();
+    code.list("use super::{", &modules, "};");
+    code.blank();
+    code.into_text() + &table
+}
+
+fn hooks_of(code: &mut Code, plan: &Plan, names: &Names<'_>, (id, pair): (&PairId, &Pair)) {
+    let (spoke, stored) = (names.spoke_path(&id.spoke), names.stored(&id.hub));
+    let version = literal(id.spoke.since.as_str());
+    let mut hook = |kind: &str, name: &str, probe: &str| {
+        let arguments = [version.clone(), literal(name), format!("Probe::<{probe}.is_some()")];
+        code.list(&format!("Hook::{kind}("), &arguments, "),");
+    };
+    hook("augment", &id.spoke.name, &format!("({spoke}, storage::{stored})>::AUGMENT"));
+    for (step, change) in changed(names, id, pair) {
+        let property = step.spoke.as_deref().unwrap_or_default();
+        let name = format!("{}.{property}", id.spoke.name);
+        let marker = change_name(plan, names, id, change);
+        let module = names.module(&id.spoke.since);
+        hook("convert", &name, &format!("{module}::change::{marker}>::CONVERT"));
+    }
+}
