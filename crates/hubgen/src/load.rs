@@ -66,7 +66,6 @@ struct Parts<'a> {
 
 /// Reads every version of the group.
 pub fn load(config: &Config, input: &Input) -> Result<Loaded, Error> {
-    let mut uses = Uses::default();
     let mut versions: BTreeMap<Version, Parts<'_>> = BTreeMap::new();
     for file in &input.files {
         let root = input.documents.root(&file.path).expect("every named file was read");
@@ -76,19 +75,49 @@ pub fn load(config: &Config, input: &Input) -> Result<Loaded, Error> {
             parts.roots.push(found);
         }
     }
-    for (version, path) in &input.blessed {
-        if !versions.contains_key(version) {
-            let root = input.documents.root(path).expect("every named file was read");
-            let found = json_schema::roots(&root, None)?;
-            let parts = Parts { files: vec![root], roots: found, blessed: true };
-            versions.insert(version.clone(), parts);
-        }
+    for (version, parts) in blessed_parts(input)? {
+        versions.entry(version).or_insert(parts);
     }
+    lowered(config, input, versions, Whole::Yes)
+}
+
+/// Reads the versions as they are published, which may be none.
+pub fn load_blessed(config: &Config, input: &Input) -> Result<Loaded, Error> {
+    lowered(config, input, blessed_parts(input)?, Whole::No)
+}
+
+fn blessed_parts(input: &Input) -> Result<BTreeMap<Version, Parts<'_>>, Error> {
+    let mut versions = BTreeMap::new();
+    for (version, path) in &input.blessed {
+        let root = input.documents.root(path).expect("every named file was read");
+        let found = json_schema::roots(&root, None)?;
+        let parts = Parts { files: vec![root], roots: found, blessed: true };
+        versions.insert(version.clone(), parts);
+    }
+    Ok(versions)
+}
+
+/// Whether the versions are the whole group, so that what is left out is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    Yes,
+    No,
+}
+
+fn lowered<'a>(
+    config: &Config,
+    input: &'a Input,
+    versions: BTreeMap<Version, Parts<'a>>,
+    whole: Whole,
+) -> Result<Loaded, Error> {
+    let mut uses = Uses::default();
     let mut directives = directives(config);
     let mut group = Group { name: config.said.group.clone(), versions: BTreeMap::new() };
     let mut notes = BTreeSet::new();
     for (version, mut parts) in versions {
-        parts.roots.retain(|root| is_kept(config, &mut uses, &root.kind, &version));
+        if whole == Whole::Yes {
+            parts.roots.retain(|root| is_kept(config, &mut uses, &root.kind, &version));
+        }
         if parts.roots.is_empty() {
             continue;
         }
@@ -106,7 +135,7 @@ pub fn load(config: &Config, input: &Input) -> Result<Loaded, Error> {
         group.versions.insert(version, api);
     }
     note_uses(config, &directives, &mut uses);
-    if group.versions.is_empty() {
+    if whole == Whole::Yes && group.versions.is_empty() {
         return Err(Error::refused(
             format!("{}: the schemas hold no resource", config.file),
             "name schemas under [[schema]], and see that [[include]] and [[exclude]] leave some",

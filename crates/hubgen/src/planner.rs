@@ -25,12 +25,12 @@ use convert::{Converted, Converter};
 use keys::Keys;
 use rename::Renames;
 
-/// A version to store instead of what the configuration says, and versions to look at.
+/// Versions to look at instead of all. Kinds that do not have them are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// The version to store, for the kinds that have it.
+    /// The version to store, instead of what the configuration says.
     pub hub: Option<Version>,
-    /// The one other version to plan for.
+    /// The one version to convert.
     pub spoke: Option<Version>,
 }
 
@@ -48,7 +48,7 @@ pub fn plan(config: &Config, loaded: &Loaded, choice: &Choice) -> Result<Planned
     let group = loaded.shared();
     let types = types(&group);
     let mut uses = loaded.uses.clone();
-    let resources = resources(config, &group, choice, &mut uses)?;
+    let resources = resources(config, &group, choice, &mut uses);
     let mut planner = Planner {
         config,
         types: &types,
@@ -86,7 +86,7 @@ fn resources(
     group: &Group,
     choice: &Choice,
     uses: &mut Uses,
-) -> Result<BTreeMap<String, ResourcePlan>, Error> {
+) -> BTreeMap<String, ResourcePlan> {
     let mut chains: BTreeMap<String, BTreeMap<Version, Resource>> = BTreeMap::new();
     for (version, api) in &group.versions {
         for resource in api.resources.values() {
@@ -96,10 +96,13 @@ fn resources(
     }
     let mut plans = BTreeMap::new();
     for (kind, mut spokes) in chains {
+        let wanted = [&choice.hub, &choice.spoke].into_iter().flatten();
+        if wanted.into_iter().any(|version| !spokes.contains_key(version)) {
+            continue;
+        }
         let configured = configured_hub(config, &kind, &spokes, uses);
         let latest = spokes.keys().rfind(|version| version.is_stable());
-        let chosen = choice.hub.clone().filter(|version| spokes.contains_key(version));
-        let hub = chosen.or(configured).or_else(|| latest.cloned());
+        let hub = choice.hub.clone().or(configured).or_else(|| latest.cloned());
         let hub = hub.or_else(|| spokes.keys().next_back().cloned());
         let hub = hub.expect("a kind is in at least one version");
         let storage = spokes[&hub].root.clone();
@@ -109,7 +112,7 @@ fn resources(
         }
         plans.insert(kind, ResourcePlan { hub, storage, spokes });
     }
-    Ok(plans)
+    plans
 }
 
 fn configured_hub(
