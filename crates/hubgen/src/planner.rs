@@ -254,7 +254,8 @@ impl Planner<'_> {
             spoke: spoke.ty.clone(),
             hub: hub.ty.clone(),
         });
-        let step = if self.is_manual(&[(&id.spoke, spoke), (&id.hub, hub)]) {
+        // Where both sides agree, as in the stored version itself, there is nothing to do by hand.
+        let step = if changed && self.is_manual(&[(&id.spoke, spoke), (&id.hub, hub)]) {
             Step::Manual
         } else {
             self.step(id, (spoke, hub), converted)
