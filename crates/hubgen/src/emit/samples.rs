@@ -35,7 +35,9 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     round_trips(&mut body, plan, names);
     body.blank();
     body.line("#[test]");
-    body.block("fn nothing_is_lost_on_the_way() {", "}", |code| code.line("check(ROUND_TRIPS, HOOKS);"));
+    body.block("fn nothing_is_lost_on_the_way() {", "}", |code| {
+        code.line("check(ROUND_TRIPS, HOOKS);")
+    });
     imports(plan, names, &body.into_text())
 }
 
