@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::naming::snake;
 use entry::{
     Accept, DefaultValue, Entry, Hub, Kept, Name, Place, RenameProperty, RenameType, Schema,
 };
@@ -48,6 +49,8 @@ pub struct Said {
     /// Where generated files go, beside the configuration file.
     #[serde(default = "generated")]
     pub output: String,
+    /// The Rust module of the group; by default, the group's name in small letters.
+    pub module: Option<String>,
     /// Whether types of different names are converted where their shapes allow it.
     #[serde(default = "yes")]
     pub structural: bool,
@@ -123,6 +126,11 @@ impl Config {
         let config = Self { file: file.to_owned(), text: text.to_owned(), said };
         config.has_reasons()?;
         Ok(config)
+    }
+
+    /// The Rust module of the group.
+    pub fn module(&self) -> String {
+        self.said.module.clone().unwrap_or_else(|| snake(&self.said.group))
     }
 
     /// Whether enums with equal values are one type whatever their names.

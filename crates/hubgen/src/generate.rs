@@ -4,6 +4,7 @@
 
 use crate::bless;
 use crate::config::{Config, unused};
+use crate::emit::emit;
 use crate::error::Error;
 use crate::load::{Input, Loaded, load, load_blessed};
 use crate::output::{MARK, Output};
@@ -36,16 +37,20 @@ pub struct Generated {
 pub fn generate(config: &Config, input: &Input) -> Result<Generated, Error> {
     let loaded = load(config, input)?;
     keeps_its_word(config, input, &loaded)?;
-    let (_, report) = complete(config, &loaded)?;
-    let mut output = Output::default();
+    let (plan, report) = complete(config, &loaded)?;
+    let module = config.module();
+    let mut output = Output::new(&module);
     for (version, api) in &loaded.group.versions {
         let schema = bless::schema(&loaded.group.name, version, api);
-        output.insert(format!("{BLESSED}/{version}.json"), json(&schema));
+        output.insert(format!("{module}/{BLESSED}/{version}.json"), json(&schema));
     }
     let changes = report.clone().changes();
     let text = table::text(&changes);
-    output.insert("report.md".to_owned(), format!("<!-- {MARK} by hubgen -->\n\n{text}"));
-    output.insert("report.json".to_owned(), json(&changes));
+    output.insert(format!("{module}/report.md"), format!("<!-- {MARK} by hubgen -->\n\n{text}"));
+    output.insert(format!("{module}/report.json"), json(&changes));
+    for (path, text) in emit(&plan, &module) {
+        output.insert(path, text);
+    }
     Ok(Generated { output, report })
 }
 

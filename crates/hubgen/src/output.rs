@@ -15,13 +15,20 @@ use crate::error::Error;
 /// What marks a file as generated, in its first lines.
 pub const MARK: &str = "@generated";
 
-/// Generated files by their path in the output directory, with `/` between its steps.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Generated files by their path in the output directory, with `/` between its steps: the
+/// module's own file, and what is in its directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
+    module: String,
     files: BTreeMap<String, String>,
 }
 
 impl Output {
+    /// Starts on the files of a module.
+    pub fn new(module: &str) -> Self {
+        Self { module: module.to_owned(), files: BTreeMap::new() }
+    }
+
     /// Adds a file.
     pub fn insert(&mut self, path: String, text: String) {
         self.files.insert(path, text);
@@ -77,10 +84,10 @@ impl Output {
         Ok(found)
     }
 
-    /// Files that say they are generated, and are not among these.
+    /// Files in the module's directory that say they are generated, and are not among these.
     fn orphans(&self, directory: &Path) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
-        let mut rest = vec![(directory.to_owned(), String::new())];
+        let mut rest = vec![(directory.join(&self.module), format!("{}/", self.module))];
         while let Some((directory, prefix)) = rest.pop() {
             if !directory.is_dir() {
                 continue;

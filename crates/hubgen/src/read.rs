@@ -15,7 +15,7 @@ use crate::load::{Input, SchemaFile};
 use crate::schema::documents::{Documents, references};
 use crate::version::Version;
 
-/// Where blessed schemas lie in the output directory.
+/// Where blessed schemas lie in a module's directory.
 pub const BLESSED: &str = "blessed";
 
 /// Reads a configuration file.
@@ -38,7 +38,7 @@ pub fn input(config: &Config, schemas: &Path, output: &Path) -> Result<Input, Er
     }
     referred_files(&mut documents, &files, schemas)?;
     let mut blessed = BTreeMap::new();
-    for (name, path) in listed(&output.join(BLESSED))? {
+    for (name, path) in listed(&output.join(config.module()).join(BLESSED))? {
         if let Some(version) = name.strip_suffix(".json") {
             let shown = format!("{BLESSED}/{name}");
             documents.insert(&shown, value(&path, &shown)?);

@@ -46,7 +46,9 @@ fn starts_markup(word: &str) -> bool {
     let is_number = word
         .strip_suffix(['.', ')'])
         .is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()));
-    matches!(word, "-" | "+" | "=" | ">") || word.starts_with(['#', '=', '-', '+', '>']) || is_number
+    matches!(word, "-" | "+" | "=" | ">")
+        || word.starts_with(['#', '=', '-', '+', '>'])
+        || is_number
 }
 
 fn paragraph(text: &str) -> String {
@@ -73,7 +75,8 @@ fn word(word: &str) -> String {
 /// Words that Clippy takes for code: capitals inside, underscores, paths.
 fn needs_backticks(word: &str) -> bool {
     let inner_capital = word.chars().zip(word.chars().skip(1)).any(|(before, after)| {
-        before.is_lowercase() && after.is_uppercase() || before.is_ascii_digit() && after.is_uppercase()
+        before.is_lowercase() && after.is_uppercase()
+            || before.is_ascii_digit() && after.is_uppercase()
     });
     inner_capital || word.contains('_') || word.contains("::")
 }

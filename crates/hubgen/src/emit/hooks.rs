@@ -15,7 +15,11 @@ pub(super) fn change_name(plan: &Plan, names: &Names<'_>, id: &PairId, change: &
 }
 
 /// The changed properties of a pair that its hub has as more than a tag.
-fn changed<'a>(names: &Names<'_>, id: &PairId, pair: &'a Pair) -> Vec<(&'a PropertyStep, &'a Change)> {
+fn changed<'a>(
+    names: &Names<'_>,
+    id: &PairId,
+    pair: &'a Pair,
+) -> Vec<(&'a PropertyStep, &'a Change)> {
     let Pair::Object(steps) = pair else { return Vec::new() };
     let has = |id, wire: &Option<String>| {
         names.properties(id).iter().any(|it| Some(&it.wire) == wire.as_ref())
@@ -55,7 +59,8 @@ fn marker(
     let name = change_name(plan, names, id, change);
     let property = step.spoke.as_deref().unwrap_or_default();
     let (spoke, hub) = (find(names, &id.spoke, &step.spoke), find(names, &id.hub, &step.hub));
-    let boxed = |value: String, is_boxed: bool| if is_boxed { format!("Box<{value}>") } else { value };
+    let boxed =
+        |value: String, is_boxed: bool| if is_boxed { format!("Box<{value}>") } else { value };
     let spoke = boxed(names.spoke_type(&change.spoke, &id.spoke.since), spoke);
     let hub = boxed(names.stored_type(&change.hub, "storage::"), hub);
     code.line(&format!("/// `{property}` of [`{}`].", type_name(&id.spoke.name)));

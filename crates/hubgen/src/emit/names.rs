@@ -9,9 +9,31 @@ use crate::version::Version;
 
 /// Names that generated code uses: a schema's type of this name is called `…Type`.
 const RESERVED_TYPES: &[&str] = &[
-    "AugmentHook", "BTreeMap", "Bag", "Box", "Change", "Default", "Deserialize", "Err", "Field",
-    "None", "Number", "Object", "Ok", "Option", "Probe", "Result", "Self", "Serialize", "Some",
-    "Spoke", "Stored", "String", "Symbol", "Value", "Vec",
+    "AugmentHook",
+    "BTreeMap",
+    "Bag",
+    "Box",
+    "Change",
+    "Default",
+    "Deserialize",
+    "Err",
+    "Field",
+    "None",
+    "Number",
+    "Object",
+    "Ok",
+    "Option",
+    "Probe",
+    "Result",
+    "Self",
+    "Serialize",
+    "Some",
+    "Spoke",
+    "Stored",
+    "String",
+    "Symbol",
+    "Value",
+    "Vec",
 ];
 
 /// Fields that every generated object has.
@@ -160,7 +182,5 @@ fn stored(storage: &BTreeSet<TypeId>) -> BTreeMap<&TypeId, String> {
 
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

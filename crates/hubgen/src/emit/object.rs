@@ -219,7 +219,8 @@ impl Objects<'_> {
         };
         if let Some(default) = spoke.default {
             let default = literal(&default.to_string());
-            let forget = format!("hub::forget_default(&stored.{name}, &mut new.{name}, {default});");
+            let forget =
+                format!("hub::forget_default(&stored.{name}, &mut new.{name}, {default});");
             code.line(&forget);
         }
         let is_nested = matches!(leaf(conversion), Conversion::Object(_) | Conversion::Union(_));
@@ -255,7 +256,10 @@ impl Objects<'_> {
             return;
         }
         let spoke = type_name(&self.id.spoke.name);
-        let message = format!("`{}` of `{spoke}` is converted by hand: implement `hub::Augment`", manual.join("`, `"));
+        let message = format!(
+            "`{}` of `{spoke}` is converted by hand: implement `hub::Augment`",
+            manual.join("`, `")
+        );
         code.blank();
         code.block("const _: () = assert!(", ");", |code| {
             code.line(&format!("Probe::<({spoke}, {})>::AUGMENT.is_some(),", self.stored));
@@ -306,9 +310,8 @@ impl Objects<'_> {
             Pair::Object(steps) => steps.as_slice(),
             Pair::Union(_) => &[],
         });
-        let spilled = steps.filter_map(|step| {
-            Some((step.hub.clone()?, spill_key(step)?.to_owned()))
-        });
+        let spilled =
+            steps.filter_map(|step| Some((step.hub.clone()?, spill_key(step)?.to_owned())));
         let expressed = |wire: &str| {
             let converts = |it: &&Resolved<'_>| matches!(it.step.step, Step::Convert { .. });
             self.steps.iter().filter(converts).any(|it| it.step.hub.as_deref() == Some(wire))

@@ -17,7 +17,9 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     for id in &plan.storage {
         match &names.definition(id).shape {
             Shape::Object(_) => stored_object(&mut body, plan, names, id),
-            Shape::Union(_) => union(&mut body, names, id, &format!("storage::{}", names.stored(id))),
+            Shape::Union(_) => {
+                union(&mut body, names, id, &format!("storage::{}", names.stored(id)))
+            }
             Shape::Enum(_) => {}
         }
     }
@@ -58,8 +60,7 @@ fn imports(plan: &Plan, names: &Names<'_>, body: &str) -> String {
     }
     code.blank();
     let modules = plan.group.versions.keys().map(|version| names.module(version));
-    let mut modules: Vec<_> =
-        modules.filter(|it| mentions(body, it)).map(str::to_owned).collect();
+    let mut modules: Vec<_> = modules.filter(|it| mentions(body, it)).map(str::to_owned).collect();
     modules.push("storage".to_owned());
     modules.sort();
     code.list("use super::{", &modules, "};");
@@ -172,7 +173,10 @@ fn round_trips(code: &mut Code, plan: &Plan, names: &Names<'_>) {
                 let partial = if may_refuse(plan, &pair) { ".partial()" } else { "" };
                 let (spoke, hub) = (names.spoke_path(&pair.spoke), names.stored(&pair.hub));
                 let name = literal(&format!("{kind} {version}"));
-                code.pair(&format!("RoundTrip::of::<{spoke}, storage::{hub}>({name}){partial},"), "");
+                code.pair(
+                    &format!("RoundTrip::of::<{spoke}, storage::{hub}>({name}){partial},"),
+                    "",
+                );
             }
         }
     });

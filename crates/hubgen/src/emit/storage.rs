@@ -2,10 +2,10 @@
 //! and a bag on every object.
 
 use super::code::{Code, literal};
+use super::docs;
 use super::names::{Names, field};
 use super::types::{self, Renaming, inner};
 use super::version::finish;
-use super::docs;
 use crate::ir::{Definition, Shape};
 use crate::plan::Plan;
 

@@ -65,10 +65,17 @@ fn up(code: &mut Code, unions: &Unions<'_>, stored: &str) {
                 code.line(&format!("Self::{spoke}(arm) => {stored}::{hub}({value}),"));
             }
             if let Some(arms) = alternatives(&unions.only_spoke, "Self") {
-                code.pair(&format!("arm @ {arms} =>"), &format!("{stored}::Unlisted(hub::unlist(arm)?),"));
+                code.pair(
+                    &format!("arm @ {arms} =>"),
+                    &format!("{stored}::Unlisted(hub::unlist(arm)?),"),
+                );
             }
             let listed = unions.only_hub.is_empty();
-            let value = if listed { format!("{stored}::Unlisted(object)") } else { "hub::relist(object)?".to_owned() };
+            let value = if listed {
+                format!("{stored}::Unlisted(object)")
+            } else {
+                "hub::relist(object)?".to_owned()
+            };
             code.line(&format!("Self::Unlisted(object) => {value},"));
         });
     });

@@ -10,8 +10,20 @@ use crate::plan::{Pair, Plan};
 use crate::version::Version;
 
 /// What generated code uses of the runtime, imported where it is mentioned.
-const RUNTIME: &[&str] =
-    &["AugmentHook", "Bag", "Change", "Field", "Hook", "Number", "Object", "Probe", "Result", "Stored", "Symbol", "Value"];
+const RUNTIME: &[&str] = &[
+    "AugmentHook",
+    "Bag",
+    "Change",
+    "Field",
+    "Hook",
+    "Number",
+    "Object",
+    "Probe",
+    "Result",
+    "Stored",
+    "Symbol",
+    "Value",
+];
 
 pub(super) fn file(plan: &Plan, names: &Names<'_>, version: &Version) -> String {
     let api = &plan.group.versions[version];
