@@ -139,7 +139,7 @@ macro_rules! open_union {
         #[serde(crate = "hub::serde", tag = $tag)]
         pub enum $name {
             $( $(#[$doc])* #[doc = concat!("\n\n`", $text, "`")] #[serde(rename = $text)] $variant($arm), )*
-            /// An arm that the schema does not list, with its tag.
+            /// An arm that the schema does not list, with its tag if it has one.
             #[serde(untagged)]
             Unlisted($crate::Object),
         }
@@ -149,8 +149,8 @@ macro_rules! open_union {
                 deserializer: D,
             ) -> ::core::result::Result<Self, D::Error> {
                 let object = <$crate::Object as $crate::serde::Deserialize>::deserialize(deserializer)?;
-                match $crate::tag_of(&object, $tag)? {
-                    $( $text => $crate::read_arm(object, $tag).map(Self::$variant), )*
+                match $crate::tag_of(&object, $tag) {
+                    $( Some($text) => $crate::read_arm(object, $tag).map(Self::$variant), )*
                     _ => Ok(Self::Unlisted(object)),
                 }
             }
@@ -158,22 +158,10 @@ macro_rules! open_union {
     };
 }
 
-/// Returns the tag of a union.
-///
-/// # Errors
-/// Fails if there is no tag or it is no text.
+/// Returns the tag of a union, if there is one.
 #[doc(hidden)]
-pub fn tag_of<'a, E: serde::de::Error>(
-    object: &'a Object,
-    tag: &'static str,
-) -> Result<&'a str, E> {
-    match object.get(tag) {
-        Some(Value::String(text)) => Ok(text),
-        Some(other) => {
-            Err(E::custom(format!("`{tag}` tells what this is; it is {other}, not text")))
-        }
-        None => Err(E::missing_field(tag)),
-    }
+pub fn tag_of<'a>(object: &'a Object, tag: &str) -> Option<&'a str> {
+    object.get(tag).and_then(Value::as_str)
 }
 
 /// Reads an arm of a union from its object without the tag.

@@ -106,8 +106,7 @@ fn arms_that_one_side_does_not_list_are_kept() {
 fn an_arm_that_is_listed_must_have_its_shape() {
     let read = |value: Value| serde_json::from_value::<v1::Format>(value).unwrap_err().to_string();
     assert!(read(json!({"kind": "paper", "weight": "x"})).contains("expected i64"));
-    assert!(read(json!({"kind": 1})).contains("`kind` tells what this is"));
-    assert!(read(json!({"weight": 1})).contains("missing field `kind`"));
+    assert!(read(json!(["paper"])).contains("expected a map"));
 }
 
 #[test]

@@ -254,6 +254,7 @@ impl Planner<'_> {
             spoke: spoke.ty.clone(),
             hub: hub.ty.clone(),
         });
+        // Where both sides agree, as in the stored version itself, there is nothing to do by hand.
         let same = spoke.wire == hub.wire && spoke.ty == hub.ty;
         let step = if !same && self.is_manual(&[(&id.spoke, spoke), (&id.hub, hub)]) {
             Step::Manual

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::random::{Random, Sample};
+use crate::hook::Hook;
 use crate::spoke::Spoke;
 
 /// Values tried for each round trip, if `HUB_ROUNDTRIPS` does not say otherwise.
@@ -52,18 +53,20 @@ impl RoundTrip {
     }
 }
 
-/// Tries every round trip with many values.
+/// Tries every round trip with many values. Hand-written hooks may refuse values of the hub, so
+/// where there is one, that is no mistake.
 ///
 /// # Panics
 /// Panics with the first value that comes back different, and the seed that made it.
-pub fn check(round_trips: &[RoundTrip]) {
+pub fn check(round_trips: &[RoundTrip], hooks: &[Hook]) {
     let values = values();
+    let is_hooked = hooks.iter().any(|hook| hook.is_implemented);
     for RoundTrip { name, run, refusals } in round_trips {
         let mut accepted = 0;
         for seed in 0..values {
             match run(&mut Random::new(seed)) {
                 Outcome::Same => accepted += 1,
-                Outcome::Refused(_) if *refusals == Refusals::Expected => {}
+                Outcome::Refused(_) if is_hooked || *refusals == Refusals::Expected => {}
                 Outcome::Refused(why) | Outcome::Different(why) => {
                     panic!("{name}: seed {seed}: {why}")
                 }

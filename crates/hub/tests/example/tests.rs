@@ -2,6 +2,7 @@
 
 use hub::testing::{RoundTrip, check};
 
+use super::hooks::HOOKS;
 use super::{storage, v1, v2};
 
 hub::sample!(hub storage::Author { born } required { name }
@@ -25,5 +26,5 @@ const ROUND_TRIPS: &[RoundTrip] = &[
 
 #[test]
 fn nothing_is_lost_on_the_way() {
-    check(ROUND_TRIPS);
+    check(ROUND_TRIPS, HOOKS);
 }

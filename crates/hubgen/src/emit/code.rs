@@ -80,11 +80,12 @@ impl Code {
     }
 }
 
-/// Whether a word occurs in Rust text by itself.
+/// Whether a word occurs in Rust text by itself, and not as part of a path.
 pub(super) fn mentions(text: &str, word: &str) -> bool {
     let is_inside = |letter: char| letter.is_alphanumeric() || letter == '_';
     text.match_indices(word).any(|(at, _)| {
-        !text[..at].ends_with(is_inside) && !text[at + word.len()..].starts_with(is_inside)
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        !before.ends_with(is_inside) && !before.ends_with("::") && !after.starts_with(is_inside)
     })
 }
 

@@ -4,7 +4,7 @@
 use super::HEADER;
 use super::code::{Code, literal, mentions};
 use super::names::{Names, type_name};
-use crate::plan::{Change, Pair, PairId, Plan, PropertyStep};
+use crate::plan::{Change, Pair, PairId, Plan, PropertyStep, Step};
 use crate::version::Version;
 
 /// The name of a property's marker in the module `change` of its version.
@@ -14,7 +14,8 @@ pub(super) fn change_name(plan: &Plan, names: &Names<'_>, id: &PairId, change: &
     if is_stored_twice { format!("{name}Into{}", names.stored(&id.hub)) } else { name }
 }
 
-/// The changed properties of a pair that its hub has as more than a tag.
+/// The changed properties of a pair that a converter can be written for: those that neither side
+/// has as a tag, and that are not left to the hook of the whole type.
 fn changed<'a>(
     names: &Names<'_>,
     id: &PairId,
@@ -25,6 +26,7 @@ fn changed<'a>(
         names.properties(id).iter().any(|it| Some(&it.wire) == wire.as_ref())
     };
     let real = steps.iter().filter(|it| has(&id.hub, &it.hub) && has(&id.spoke, &it.spoke));
+    let real = real.filter(|it| it.step != Step::Manual);
     real.filter_map(|step| Some((step, step.change.as_ref()?))).collect()
 }
 

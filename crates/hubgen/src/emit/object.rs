@@ -211,11 +211,15 @@ impl Objects<'_> {
         let Some(hub) = resolved.hub else { return };
         let name = field(hub);
         let keep = format!("hub::keep(stored.{name}, &mut new.{name});");
-        let (Step::Convert { conversion, .. }, Some(spoke)) = (&resolved.step.step, resolved.spoke)
-        else {
-            let Some(probe) = self.probe(resolved) else { return code.line(&keep) };
-            let start = format!("if {probe}.is_none() {{");
-            return code.block(&start, "}", |code| code.line(&keep));
+        let (spoke, conversion) = match (&resolved.step.step, resolved.spoke) {
+            (Step::Convert { conversion, .. }, Some(spoke)) => (spoke, conversion),
+            // The hook writes it, and knows when there is nothing to write.
+            (Step::Manual, Some(_)) => return,
+            _ => {
+                let Some(probe) = self.probe(resolved) else { return code.line(&keep) };
+                let start = format!("if {probe}.is_none() {{");
+                return code.block(&start, "}", |code| code.line(&keep));
+            }
         };
         if let Some(default) = spoke.default {
             let default = literal(&default.to_string());
@@ -285,18 +289,23 @@ impl Objects<'_> {
 
     /// The question whether a property's converter is written.
     fn probe(&self, resolved: &Resolved<'_>) -> Option<String> {
-        resolved.hub?;
-        let change = resolved.step.change.as_ref()?;
+        let is_generated = resolved.hub.is_some() && resolved.step.step != Step::Manual;
+        let change = resolved.step.change.as_ref().filter(|_| is_generated)?;
         let name = change_name(self.plan, self.names, self.id, change);
         Some(format!("Probe::<change::{name}>::CONVERT"))
     }
 
-    /// The keys in the bag that this version writes itself.
+    /// The keys in the bag that this version writes itself, or its hook for what is left to it.
     fn owned_keys(&self) -> BTreeSet<String> {
-        let mut keys = BTreeSet::from([format!("*@{}", self.id.spoke.since)]);
-        for resolved in self.steps.iter().filter(|it| it.spoke.is_some()) {
+        let since = &self.id.spoke.since;
+        let mut keys = BTreeSet::from([format!("*@{since}")]);
+        for resolved in &self.steps {
+            let Some(spoke) = resolved.spoke else { continue };
             keys.extend(self.bag_key(resolved));
             keys.extend(spill_key(resolved.step).map(str::to_owned));
+            if resolved.step.step == Step::Manual {
+                keys.insert(format!("{}@{since}", spoke.property.wire));
+            }
         }
         keys
     }

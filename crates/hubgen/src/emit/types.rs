@@ -3,7 +3,7 @@
 use super::code::{Code, literal};
 use super::docs;
 use super::names::{Names, field, type_name};
-use crate::ir::{Definition, Enum, Property, Shape, Union};
+use crate::ir::{Definition, Enum, Property, Shape, TypeId, Union};
 
 /// Writes a type of a version.
 pub(super) fn write(code: &mut Code, names: &Names<'_>, definition: &Definition) {
@@ -130,7 +130,7 @@ pub(super) fn variant(name: &str) -> String {
 }
 
 fn union(code: &mut Code, names: &Names<'_>, definition: &Definition, shape: &Union) {
-    let arm = |ty| names.spoke(ty, &definition.id.since);
+    let arm = |ty: &TypeId| names.spoke(ty, &definition.id.since);
     open_union(code, definition, shape, &type_name(&definition.id.name), &arm);
 }
 
@@ -140,7 +140,7 @@ pub(super) fn open_union(
     definition: &Definition,
     shape: &Union,
     name: &str,
-    arm_type: &dyn Fn(&crate::ir::TypeId) -> String,
+    arm_type: &dyn Fn(&TypeId) -> String,
 ) {
     code.block("hub::open_union! {", "}", |code| {
         docs::write(code, &definition.id.name, &definition.doc);
