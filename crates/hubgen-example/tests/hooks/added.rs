@@ -1,10 +1,12 @@
 #![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook of a type and one of a property: both are called and listed.
 
-#[path = "../../src/generated/books.rs"]
-mod books;
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
 
-use books::{hooks, storage, v1};
+use generated::books::{hooks, storage, v1};
 use hub::{Augment, Convert, Field, Number, Result, Spoke};
 
 impl Augment<storage::Book> for v1::Book {

@@ -1,10 +1,12 @@
 #![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook that goes up and never comes down.
 
-#[path = "../../src/generated/books.rs"]
-mod books;
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
 
-use books::{storage, v1};
+use generated::books::{storage, v1};
 use hub::{Augment, Result};
 
 impl Augment<storage::Book> for v1::Book {

@@ -1,10 +1,12 @@
 #![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! Without a hook the generated conversion is all there is.
 
-#[path = "../../src/generated/books.rs"]
-mod books;
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
 
-use books::{hooks, storage, v1};
+use generated::books::{hooks, storage, v1};
 use hub::{Field, Spoke};
 
 fn main() {

@@ -1,10 +1,12 @@
 #![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook for a hub that the type is not stored as.
 
-#[path = "../../src/generated/books.rs"]
-mod books;
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
 
-use books::{storage, v1};
+use generated::books::{storage, v1};
 use hub::{Augment, Result};
 
 impl Augment<storage::Copy> for v1::Book {

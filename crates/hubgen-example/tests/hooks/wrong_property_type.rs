@@ -1,10 +1,12 @@
 #![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook of a property whose type in the hub is another.
 
-#[path = "../../src/generated/books.rs"]
-mod books;
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
 
-use books::v1;
+use generated::books::v1;
 use hub::{Convert, Number, Result};
 
 impl Convert for v1::change::CopyNumber {

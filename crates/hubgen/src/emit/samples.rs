@@ -176,10 +176,8 @@ fn round_trips(code: &mut Code, plan: &Plan, names: &Names<'_>) {
                 let partial = if may_refuse(plan, &pair) { ".partial()" } else { "" };
                 let (spoke, hub) = (names.spoke_path(&pair.spoke), names.stored(&pair.hub));
                 let name = literal(&format!("{kind} {version}"));
-                code.pair(
-                    &format!("RoundTrip::of::<{spoke}, storage::{hub}>({name}){partial},"),
-                    "",
-                );
+                let start = format!("RoundTrip::of::<{spoke}, storage::{hub}>(");
+                code.list(&start, &[name], &format!("){partial},"));
             }
         }
     });
