@@ -3,6 +3,7 @@
 mod bad_config;
 mod bad_schemas;
 mod blessing;
+mod compiled;
 mod golden;
 mod kit;
 mod real_schemas;

@@ -172,7 +172,7 @@ impl Objects<'_> {
         };
         code.block(&format!("{name}: match {probe} {{"), "},", |code| {
             let mut hooked = format!("hub.{}.try_map(hook.down)", field(hub));
-            if let Some(key) = &key {
+            if let Some(key) = key.as_deref().or(spill_key(resolved.step)) {
                 hooked.push_str(&format!(".and_then(|it| bag.or_take({}, it))", literal(key)));
             }
             let hooked = spoke.required(Expression::Result(hooked));
