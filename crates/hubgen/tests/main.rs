@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! What `hubgen` makes of schemas, real and invented, good and bad.
 
 mod bad_config;
