@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! What the compiler makes of hand-written hooks: each file in `hooks` is a program with the
 //! generated books and a hook of its own, good or bad.
 

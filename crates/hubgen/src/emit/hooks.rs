@@ -72,18 +72,18 @@ fn implementation(
         false => value,
     };
     let spoke = names.spoke_type(&change.spoke, &id.spoke.since);
-    let hub = names.stored_type(&change.hub, "storage::");
+    let hub = names.stored_type(&change.hub);
     code.block(&format!("impl Change for change::{name} {{"), "}", |code| {
-        code.line(&format!("type Spoke = {};", boxed(spoke, &id.spoke, &step.spoke)));
-        code.line(&format!("type Hub = {};", boxed(hub, &id.hub, &step.hub)));
+        code.line(&format!("type Spoke = {};", boxed(spoke, &id.spoke, step.spoke.as_deref())));
+        code.line(&format!("type Hub = {};", boxed(hub, &id.hub, step.hub.as_deref())));
         let version = literal(id.hub.since.as_str());
         code.line(&format!("const HUB_VERSION: &'static str = {version};"));
     });
 }
 
 /// Whether a property is behind an indirection.
-fn is_boxed(names: &Names<'_>, id: &TypeId, wire: &Option<String>) -> bool {
-    names.properties(id).iter().any(|it| Some(&it.wire) == wire.as_ref() && it.recursive)
+fn is_boxed(names: &Names<'_>, id: &TypeId, wire: Option<&str>) -> bool {
+    names.properties(id).iter().any(|it| Some(it.wire.as_str()) == wire && it.recursive)
 }
 
 /// The file with the table of hooks.

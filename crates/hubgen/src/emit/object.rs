@@ -71,8 +71,7 @@ fn resolve<'a>(
     let resolved = steps.iter().map(|step| {
         let property = find(&spokes, &step.spoke);
         let default = step.default.as_ref();
-        let version = &id.spoke.since;
-        let spoke = property.map(|property| Spoke { names, version, property, default });
+        let spoke = property.map(|property| Spoke { names, owner: &id.spoke, property, default });
         Resolved { step, spoke, hub: find(&hubs, &step.hub) }
     });
     resolved.filter(|it| it.spoke.is_some() || it.hub.is_some()).collect()

@@ -18,7 +18,7 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
         match &names.definition(id).shape {
             Shape::Object(_) => stored_object(&mut body, plan, names, id),
             Shape::Union(_) => {
-                union(&mut body, names, id, &format!("storage::{}", names.stored(id)))
+                union(&mut body, names, id, &format!("storage::{}", names.stored(id)));
             }
             Shape::Enum(_) => {}
         }
@@ -36,7 +36,7 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     body.blank();
     body.line("#[test]");
     body.block("fn nothing_is_lost_on_the_way() {", "}", |code| {
-        code.line("check(ROUND_TRIPS, HOOKS);")
+        code.line("check(ROUND_TRIPS, HOOKS);");
     });
     imports(plan, names, &body.into_text())
 }

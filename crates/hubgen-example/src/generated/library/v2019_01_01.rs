@@ -153,10 +153,10 @@ pub struct Section {
     pub letter: Field<String>,
     /// `next`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
-    pub next: Field<Box<Section>>,
+    pub next: Field<Box<Self>>,
     /// `parts`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
-    pub parts: Field<Vec<Section>>,
+    pub parts: Field<Vec<Self>>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -188,8 +188,8 @@ impl Spoke<storage::Section> for Section {
     }
 
     fn overlay(stored: storage::Section, new: &mut storage::Section) {
-        Field::<Box<Section>>::overlay(stored.next, &mut new.next);
-        Field::<Vec<Section>>::overlay(stored.parts, &mut new.parts);
+        Field::<Box<Self>>::overlay(stored.next, &mut new.next);
+        Field::<Vec<Self>>::overlay(stored.parts, &mut new.parts);
         new.bag.overlay(stored.bag, &["*@2019-01-01"]);
     }
 }
