@@ -41,7 +41,7 @@ fn real_providers_compile_without_warnings_and_lose_nothing() {
     let members = COMPILED.map(|provider| format!("\"{provider}\"")).join(", ");
     let manifest = format!(
         "[workspace]\nresolver = \"3\"\nmembers = [{members}]\n\n\
-         [profile.dev]\ndebug = false\nopt-level = 1\n"
+         [profile.dev]\ndebug = false\n[profile.dev.package.\"*\"]\nopt-level = 2\n"
     );
     write(&workspace.join("Cargo.toml"), &manifest);
     std::fs::copy(project().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
