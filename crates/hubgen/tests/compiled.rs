@@ -45,7 +45,7 @@ fn real_providers_compile_without_warnings_and_lose_nothing() {
     );
     write(&workspace.join("Cargo.toml"), &manifest);
     std::fs::copy(project().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
-    cargo(&workspace, &["test", "--workspace", "--offline", "--quiet"]);
+    cargo(&workspace, &["test", "--workspace", "--lib", "--offline", "--quiet"]);
 }
 
 /// Writes a crate with nothing in it but what is generated.
