@@ -1,0 +1,173 @@
+//! Hand-written parts of conversions. A hook is found by the compiler if it is there: an inherent
+//! constant of [`Probe`], which needs the hook's trait, hides the constant of the same name of a
+//! trait that every type has. A misspelt or wrongly typed hook is therefore an error of the
+//! compiler and never silently left out. Start at [`Augment`].
+
+use std::marker::PhantomData;
+
+use crate::error::Result;
+use crate::spoke::{Spoke, Stored};
+
+/// Adds to the generated conversion of one type. It runs last and may change everything.
+///
+/// The value converted is cloned for the hook, because the conversion moves it; types without a
+/// hook are never cloned.
+pub trait Augment<Hub: Stored + Clone>: Spoke<Hub> + Clone {
+    /// The version of the hub's type this hook was written for, which is [`Stored::VERSION`]. When
+    /// the hub moves and its type changes, the build fails until somebody has looked at the hook.
+    const WRITTEN_FOR: &'static str;
+
+    /// Completes the hub made from `self`.
+    ///
+    /// # Errors
+    /// Fails if the value cannot be converted.
+    fn assign_to(&self, hub: &mut Hub) -> Result<()>;
+
+    /// Completes `self`, made from the hub.
+    ///
+    /// # Errors
+    /// Fails if the value cannot be converted.
+    fn assign_from(&mut self, hub: &Hub) -> Result<()>;
+}
+
+/// A property whose type in a version is not the one in the hub. Generated, for [`Convert`].
+pub trait Change {
+    /// The type in the version.
+    type Spoke;
+    /// The type in the hub.
+    type Hub;
+    /// The version of the hub's type that has the property.
+    const HUB_VERSION: &'static str;
+}
+
+/// Converts one property whose type changed, instead of what is generated for it.
+pub trait Convert: Change {
+    /// The version of the hub this hook was written for, as in [`Augment::WRITTEN_FOR`].
+    const WRITTEN_FOR: &'static str;
+
+    /// Converts the property to the hub.
+    ///
+    /// # Errors
+    /// Fails if the value has no counterpart.
+    fn up(value: Self::Spoke) -> Result<Self::Hub>;
+
+    /// Converts the property from the hub.
+    ///
+    /// # Errors
+    /// Fails if the value has no counterpart.
+    fn down(value: Self::Hub) -> Result<Self::Spoke>;
+}
+
+/// The functions of an [`Augment`], and those it needs to see what is being moved.
+#[derive(Debug)]
+pub struct AugmentHook<S, H> {
+    /// Copies the value to convert to the hub.
+    pub clone_spoke: fn(&S) -> S,
+    /// Copies the value to convert from the hub.
+    pub clone_hub: fn(&H) -> H,
+    /// [`Augment::assign_to`].
+    pub assign_to: fn(&S, &mut H) -> Result<()>,
+    /// [`Augment::assign_from`].
+    pub assign_from: fn(&mut S, &H) -> Result<()>,
+}
+
+/// The two functions of a [`Convert`].
+#[derive(Debug)]
+pub struct ConvertHook<C: Change> {
+    /// [`Convert::up`].
+    pub up: fn(C::Spoke) -> Result<C::Hub>,
+    /// [`Convert::down`].
+    pub down: fn(C::Hub) -> Result<C::Spoke>,
+}
+
+/// Asks the compiler whether a pair of a spoke and its hub, or a property, has a hook.
+///
+/// Works with concrete types only: in a generic function the answer is always no.
+#[derive(Debug)]
+pub struct Probe<T>(PhantomData<T>);
+
+/// What [`Probe`] answers for types without an [`Augment`].
+pub trait NoAugment<S, H> {
+    /// No hook.
+    const AUGMENT: Option<AugmentHook<S, H>> = None;
+}
+
+/// What [`Probe`] answers for properties without a [`Convert`].
+pub trait NoConvert<C: Change> {
+    /// No hook.
+    const CONVERT: Option<ConvertHook<C>> = None;
+}
+
+impl<S: Spoke<H>, H> NoAugment<S, H> for Probe<(S, H)> {}
+
+impl<C: Change> NoConvert<C> for Probe<C> {}
+
+impl<S: Augment<H>, H: Stored + Clone> Probe<(S, H)> {
+    /// The hook of the type.
+    pub const AUGMENT: Option<AugmentHook<S, H>> = {
+        assert_current(S::WRITTEN_FOR, H::VERSION);
+        Some(AugmentHook {
+            clone_spoke: S::clone,
+            clone_hub: H::clone,
+            assign_to: S::assign_to,
+            assign_from: S::assign_from,
+        })
+    };
+}
+
+impl<C: Convert> Probe<C> {
+    /// The hook of the property.
+    pub const CONVERT: Option<ConvertHook<C>> = {
+        assert_current(C::WRITTEN_FOR, C::HUB_VERSION);
+        Some(ConvertHook { up: C::up, down: C::down })
+    };
+}
+
+const fn assert_current(written_for: &str, hub: &str) {
+    let (written_for, hub) = (written_for.as_bytes(), hub.as_bytes());
+    let mut equal = written_for.len() == hub.len();
+    let mut at = 0;
+    while equal && at < hub.len() {
+        equal = written_for[at] == hub[at];
+        at += 1;
+    }
+    assert!(
+        equal,
+        "this hook was written for another version of the hub: check that it still does what it \
+         should, then set WRITTEN_FOR to the VERSION of the type it writes"
+    );
+}
+
+/// A place where a hook can be, in the table of a generated module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// The version the type is from, the first one of those that share it.
+    pub version: &'static str,
+    /// The type, or the type and the property as `Type.property`.
+    pub name: &'static str,
+    /// What the hook would do.
+    pub kind: HookKind,
+    /// Whether the hook is written.
+    pub is_implemented: bool,
+}
+
+/// What a hook does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookKind {
+    /// Completes the conversion of a type: [`Augment`].
+    Augment,
+    /// Converts a property: [`Convert`].
+    Convert,
+}
+
+impl Hook {
+    /// The hook of a type.
+    pub const fn augment(version: &'static str, name: &'static str, is_implemented: bool) -> Self {
+        Self { version, name, kind: HookKind::Augment, is_implemented }
+    }
+
+    /// The hook of a property.
+    pub const fn convert(version: &'static str, name: &'static str, is_implemented: bool) -> Self {
+        Self { version, name, kind: HookKind::Convert, is_implemented }
+    }
+}

@@ -1,0 +1,202 @@
+//! Finds entries that decide nothing, and what their author may have meant.
+//!
+//! Start at [`check`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Config, Uses};
+use crate::error::Error;
+use crate::ir::{Group, Shape};
+
+/// What an entry speaks of, for looking up what is like it.
+struct Subject<'a> {
+    start: usize,
+    table: &'static str,
+    kind: Option<&'a str>,
+    version: Option<&'a str>,
+    ty: Option<&'a str>,
+    properties: Vec<&'a str>,
+}
+
+/// What there is to speak of.
+struct Known {
+    kinds: BTreeSet<String>,
+    versions: BTreeSet<String>,
+    types: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Refuses the first entry that decided nothing.
+pub fn check(config: &Config, group: &Group, uses: &Uses) -> Result<(), Error> {
+    let idle: Vec<_> =
+        subjects(config).into_iter().filter(|entry| !uses.0.contains(&entry.start)).collect();
+    let Some(first) = idle.first() else { return Ok(()) };
+    let more = match idle.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let (what, hint) = explain(first, &known(group));
+    Err(config.error_at(first.start, format!("[[{}]] {what}{more}", first.table), hint))
+}
+
+fn explain(entry: &Subject<'_>, known: &Known) -> (String, String) {
+    let missing = |noun: &str, name: &str, names: &mut dyn Iterator<Item = &String>| {
+        let hint = match nearest(name, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "correct the name, or delete the entry".to_owned(),
+        };
+        (format!("speaks of the {noun} `{name}`, which no schema has"), hint)
+    };
+    if let Some(kind) = entry.kind
+        && !known.kinds.iter().any(|known| known.eq_ignore_ascii_case(kind))
+    {
+        return missing("kind", kind, &mut known.kinds.iter());
+    }
+    if let Some(version) = entry.version
+        && !known.versions.contains(version)
+    {
+        return missing("version", version, &mut known.versions.iter());
+    }
+    let all = known.types.values().flatten().collect::<BTreeSet<_>>();
+    let mut properties: BTreeSet<&String> = all;
+    if let Some(ty) = entry.ty {
+        match known.types.get(ty) {
+            None => return missing("type", ty, &mut known.types.keys()),
+            Some(own) if entry.table != "rename_property" => properties = own.iter().collect(),
+            Some(_) => {}
+        }
+    }
+    for property in &entry.properties {
+        let exists = properties.iter().any(|known| known == property)
+            || (entry.table == "rename_type" && known.types.contains_key(*property));
+        if !exists {
+            return match entry.table {
+                "rename_type" => missing("type", property, &mut known.types.keys()),
+                _ => missing("property", property, &mut properties.iter().copied()),
+            };
+        }
+    }
+    (
+        "changes nothing".to_owned(),
+        "delete the entry, or check that some version needs it".to_owned(),
+    )
+}
+
+fn subjects(config: &Config) -> Vec<Subject<'_>> {
+    let said = &config.said;
+    let subject = |start: usize, table: &'static str| Subject {
+        start,
+        table,
+        kind: None,
+        version: None,
+        ty: None,
+        properties: Vec::new(),
+    };
+    let mut all = Vec::new();
+    for (table, entries) in [("include", &said.include), ("exclude", &said.exclude)] {
+        all.extend(entries.iter().map(|entry| Subject {
+            kind: entry.get_ref().kind.as_deref(),
+            version: entry.get_ref().version.as_deref(),
+            ..subject(entry.span().start, table)
+        }));
+    }
+    all.extend(said.hub.iter().map(|entry| Subject {
+        kind: entry.get_ref().kind.as_deref(),
+        version: Some(&entry.get_ref().version),
+        ..subject(entry.span().start, "hub")
+    }));
+    all.extend(said.name.iter().map(|entry| Subject {
+        ty: Some(&entry.get_ref().ty),
+        properties: entry.get_ref().property.iter().map(String::as_str).collect(),
+        ..subject(entry.span().start, "name")
+    }));
+    for (table, entries) in [("opaque", &said.opaque), ("manual", &said.manual)] {
+        all.extend(entries.iter().map(|entry| Subject {
+            ty: Some(&entry.get_ref().ty),
+            properties: vec![&entry.get_ref().property],
+            ..subject(entry.span().start, table)
+        }));
+    }
+    all.extend(said.default.iter().map(|entry| Subject {
+        ty: Some(&entry.get_ref().ty),
+        properties: vec![&entry.get_ref().property],
+        ..subject(entry.span().start, "default")
+    }));
+    all.extend(said.rename_property.iter().map(|entry| Subject {
+        ty: Some(&entry.get_ref().ty),
+        properties: vec![&entry.get_ref().from, &entry.get_ref().to],
+        ..subject(entry.span().start, "rename_property")
+    }));
+    all.extend(said.rename_type.iter().map(|entry| Subject {
+        properties: vec![&entry.get_ref().from, &entry.get_ref().to],
+        ..subject(entry.span().start, "rename_type")
+    }));
+    all.extend(said.accept.iter().map(|entry| Subject {
+        ty: Some(&entry.get_ref().ty),
+        properties: entry.get_ref().property.iter().map(String::as_str).collect(),
+        ..subject(entry.span().start, "accept")
+    }));
+    all
+}
+
+fn known(group: &Group) -> Known {
+    let mut known = Known {
+        kinds: BTreeSet::new(),
+        versions: group.versions.keys().map(ToString::to_string).collect(),
+        types: BTreeMap::new(),
+    };
+    for api in group.versions.values() {
+        known.kinds.extend(api.resources.keys().cloned());
+        for (name, definition) in &api.definitions {
+            let properties = known.types.entry(name.clone()).or_default();
+            if let Shape::Object(object) = &definition.shape {
+                properties.extend(object.properties.iter().map(|property| property.wire.clone()));
+            }
+        }
+    }
+    known
+}
+
+/// The name most like another, if any is like it at all.
+fn nearest<'a>(name: &str, names: &mut dyn Iterator<Item = &'a String>) -> Option<&'a String> {
+    let wanted = name.to_lowercase();
+    let scored = names.map(|known| (distance(&wanted, &known.to_lowercase()), known));
+    let (score, known) = scored.min()?;
+    (score <= name.chars().count().div_ceil(2)).then_some(known)
+}
+
+/// The number of letters to add, drop or change that makes one text the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, from) in left.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = line + 1;
+        for (column, to) in right.iter().enumerate() {
+            let change = corner + usize::from(from != *to);
+            corner = row[column + 1];
+            row[column + 1] = change.min(corner + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest};
+
+    #[test]
+    fn distance_counts_letters() {
+        for (left, right, expected) in
+            [("shelf", "shelf", 0), ("shelf", "self", 1), ("book", "back", 2), ("", "abc", 3)]
+        {
+            assert_eq!(distance(left, right), expected);
+        }
+    }
+
+    #[test]
+    fn only_what_is_alike_is_suggested() {
+        let names = ["pages".to_owned(), "title".to_owned()];
+        assert_eq!(nearest("Page", &mut names.iter()), Some(&names[0]));
+        assert_eq!(nearest("isbn", &mut names.iter()), None);
+    }
+}
