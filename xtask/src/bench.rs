@@ -23,6 +23,8 @@ pub(crate) enum Subject {
     Trees,
     /// Functions behind the gateway against wasmtime, workerd, Node, uvicorn and the functions frameworks
     Gateway,
+    /// Generating the types of six real providers, and converting between versions
+    Hub,
 }
 
 /// Programs only the benchmarks need.
@@ -30,16 +32,36 @@ const NEEDED: &[(&str, &str)] = &[("git", "git"), ("borg", "borgbackup")];
 
 pub(crate) fn run(subject: Subject) -> Result<()> {
     setup::install(NEEDED)?;
-    run::stream(&Program::new("cargo", &["build", "--release", "--package", "folio"]))?;
     match subject {
         Subject::Store => {
-            let store = ["bench", "--package", "folio-store", "--bench", "store"];
-            run::stream(&Program::new("cargo", &store))?;
+            bench("folio-store", "store")?;
+            build()?;
             trees::run()
         }
-        Subject::Trees => trees::run(),
-        Subject::Gateway => gateway::run(),
+        Subject::Trees => {
+            build()?;
+            trees::run()
+        }
+        Subject::Gateway => {
+            build()?;
+            gateway::run()?;
+            bench("folio-gateway", "overhead")
+        }
+        Subject::Hub => {
+            bench("hubgen", "generate")?;
+            bench("hubgen-example", "conversions")
+        }
     }
+}
+
+/// Builds the program that is measured.
+fn build() -> Result<()> {
+    run::stream(&Program::new("cargo", &["build", "--release", "--package", "folio"]))
+}
+
+/// Runs a crate's own benchmark.
+fn bench(package: &str, name: &str) -> Result<()> {
+    run::stream(&Program::new("cargo", &["bench", "--package", package, "--bench", name]))
 }
 
 #[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]

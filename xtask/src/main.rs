@@ -44,6 +44,8 @@ enum Task {
     Tidy,
     /// Rewrite the golden and generated files that tests compare with
     Bless,
+    /// Compile the generated types of all real providers, and convert values between their versions
+    HubAll,
     /// Measure folio beside its peers, as ratios
     Bench {
         /// What to measure
@@ -57,9 +59,15 @@ fn perform(task: &Task) -> anyhow::Result<()> {
         Task::Test => test::run(),
         Task::Tidy => check::tidy(),
         Task::Bless => bless::run(),
+        Task::HubAll => run::stream(&HUB_ALL),
         Task::Bench { subject } => bench::run(*subject),
     }
 }
+
+/// The test of hubgen that compiles what it generates, for all providers instead of two.
+const HUB_ALL: run::Program<'static> =
+    run::Program::new("cargo", &["test", "--package", "hubgen", "real_providers_compile"])
+        .with(&[("HUBGEN_PROVIDERS", "all")]);
 
 /// Writes an error the way `folio` itself does: what happened, then each cause.
 fn describe(error: &anyhow::Error) -> String {

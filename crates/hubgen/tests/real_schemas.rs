@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::kit::{contents, directory, hubgen, real_schemas, text};
 
-const PROVIDERS: [&str; 6] =
+pub(crate) const PROVIDERS: [&str; 6] =
     ["Batch", "Cache", "EventHub", "Search", "ServiceBus", "ServiceFabric"];
 
 pub(crate) fn config(provider: &str, more: &str) -> String {

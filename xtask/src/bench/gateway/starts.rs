@@ -113,11 +113,14 @@ fn memory(folio: &Folio) -> Result<()> {
         let bare = run::start_quietly(&program)?;
         let bare = settled(bare.pid())?;
         let workers = folio.workers()?;
-        let pids = workers.iter().filter(|worker| worker["environment"] == environment);
-        let pids = pids.filter_map(|worker| u32::try_from(worker["pid"].as_u64()?).ok());
-        let largest = pids.filter_map(|pid| resident(pid).ok()).fold(0.0, f64::max);
+        let waits = |worker: &&serde_json::Value| {
+            worker["environment"] == environment && worker["function"].is_null()
+        };
+        let worker = workers.iter().find(waits).context("no worker waits for a function")?;
+        let pid = worker["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let idle = resident_below(pid.context("a worker is a process")?)?;
         run::say(&format!(
-            "memory of a {environment} worker: {largest:.0} MB, bare interpreter {bare:.0} MB (goal: at most 15 more)"
+            "memory of a {environment} worker without a function: {idle:.0} MB, bare interpreter {bare:.0} MB (goal: at most 15 more)"
         ));
     }
     Ok(())
@@ -134,6 +137,16 @@ fn settled(pid: u32) -> Result<f64> {
         }
         last = now;
     }
+}
+
+/// Resident megabytes of a process and all that it started: a worker's first process is its jail.
+fn resident_below(pid: u32) -> Result<f64> {
+    let mut sum = resident(pid)?;
+    let tasks = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+    for child in tasks.split_whitespace() {
+        sum += resident_below(child.parse()?)?;
+    }
+    Ok(sum)
 }
 
 /// Resident megabytes of a process.
