@@ -227,7 +227,9 @@ impl<'a> Builder<'a> {
             Edit::Publish { uid, version, waits } => self.appears(*uid, version, !waits)?,
             Edit::RestoreVersion { uid, version } => {
                 let key = VersionKey { unit: *uid, number: version.number };
-                self.appears(*uid, version, self.state.is_ready(key)?)?;
+                let snapshot = self.snapshot(version.snapshot)?;
+                let ready = self.state.is_ready(key)? && self.build_of(&snapshot)?.is_ready();
+                self.appears(*uid, version, ready)?;
             }
             Edit::DeleteVersion { uid, version } => {
                 self.free(Some((version.snapshot, version.archive)))?;
@@ -236,7 +238,7 @@ impl<'a> Builder<'a> {
                 touched.removed.insert(version.number);
             }
             Edit::Built { to, readies, .. } => self.built(to, readies)?,
-            Edit::Describe { .. } | Edit::Move { .. } => {}
+            Edit::Describe { .. } | Edit::Move { .. } | Edit::Forget { .. } => {}
             Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
         }
         self.change.edits.push(edit);
@@ -256,8 +258,7 @@ impl<'a> Builder<'a> {
 
     /// Notes what a build made, and the versions that it makes callable.
     fn built(&mut self, to: &BuildRecord, readies: &[VersionKey]) -> Result<(), StoreError> {
-        let result = to.result.map(|content| content.tree);
-        self.change.requires.extend(result.into_iter().chain(to.log));
+        self.change.requires.extend(to.made());
         for key in readies {
             let version = self.state.version(*key)?;
             let version =
@@ -351,8 +352,7 @@ impl<'a> Builder<'a> {
         let Snapshot::Package(spec) = package else { return Ok(Vec::new()) };
         let Some(key) = spec.build_key() else { return Ok(Vec::new()) };
         let Some(record) = self.state.build(key)? else { return Ok(Vec::new()) };
-        let result = record.result.map(|content| content.tree);
-        Ok(result.into_iter().chain(record.log).collect())
+        Ok(record.made().collect())
     }
 
     /// A snapshot this change brings, or one the state has.

@@ -179,19 +179,29 @@ impl Folio {
         R: FnMut(&mut Builder<'_>) -> Result<T, E> + Send + 'static,
     {
         let outcome = Arc::new(Mutex::new(None));
+        let (folio, by, of) = (self.clone(), caller.clone(), app.clone());
         let seen = Arc::clone(&outcome);
-        let (folio, caller, app) = (self.clone(), caller.clone(), app.clone());
-        let plan = move |state: &dyn State| {
-            let decided = folio.decide(&caller, &app, state, &mut rule);
-            let (change, decided) = match decided {
+        let plan = Arc::new(Mutex::new(move |state: &dyn State| {
+            let (change, decided) = match folio.decide(&by, &of, state, &mut rule) {
                 Ok((change, done)) => (change, Ok(done)),
                 Err(error) => (None, Err(error)),
             };
             *seen.lock().expect("no plan panics while it holds the lock") = Some(decided);
             Ok(change)
-        };
+        }));
         let unsettled = Unsettled::new(self);
-        let appended = self.ledger.append(Box::new(plan)).await.map_err(Error::from);
+        let appended = loop {
+            let plan = Arc::clone(&plan);
+            let plan = move |state: &dyn State| {
+                let mut plan = plan.lock().expect("no plan panics while it holds the lock");
+                plan(state)
+            };
+            match self.ledger.append(Box::new(plan)).await {
+                Err(StoreError::MissingBlob { digest })
+                    if Box::pin(self.forget_builds(app, digest)).await? => {}
+                appended => break appended.map_err(Error::from),
+            }
+        };
         if appended.is_err() {
             self.paths.forget();
         }

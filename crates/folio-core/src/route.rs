@@ -181,6 +181,21 @@ pub struct RouteFields {
     /// What browsers on other sites may do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cors: Option<Cors>,
+    /// What it has no longer.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unset: BTreeSet<RouteSetting>,
+}
+
+/// What a route can do without.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum RouteSetting {
+    /// What keeps a client with one target.
+    Sticky,
+    /// What browsers on other sites may do.
+    Cors,
 }
 
 /// One route as it stands.
@@ -319,6 +334,8 @@ fn lay_over(
         None => kept.map(|base| base.methods.clone()).unwrap_or_default(),
     };
     let (sticky, cors) = base.map_or((None, None), |base| (base.sticky, base.cors));
+    let sticky = sticky.filter(|_| !fields.unset.contains(&RouteSetting::Sticky));
+    let cors = cors.filter(|_| !fields.unset.contains(&RouteSetting::Cors));
     let spec = RouteSpec {
         host,
         path: path.ok_or(Error::NoPath)?,

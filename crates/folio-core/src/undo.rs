@@ -188,7 +188,7 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
 
 /// Whether an entry only says how a build ended: nobody's command, so nothing to undo.
 fn is_build(entry: &Entry) -> bool {
-    entry.edits.iter().all(|edit| matches!(edit, Edit::Built { .. }))
+    entry.edits.iter().all(|edit| matches!(edit, Edit::Built { .. } | Edit::Forget { .. }))
 }
 
 /// Whether an entry was made by an undo. A rollback takes a move back too, but is a command of its own.

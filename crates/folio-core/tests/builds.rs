@@ -245,6 +245,30 @@ async fn what_nobody_waits_for_any_more_is_not_built() {
 }
 
 #[tokio::test]
+async fn what_was_built_and_swept_is_built_again() {
+    for running in [running().await, running_on_disk().await] {
+        let world = &running.world;
+        running.stub.then(MADE());
+        running.stub.then(MADE());
+        let _builders = builders(&running);
+        publish(&running, "one", "v1").await;
+        await_build(&running, "v1").await;
+        let (key, cascade) = (function("hello"), Cascade::Yes);
+        world.folio.delete(&world.caller, &key, cascade, None).await.unwrap();
+        let key = package("hello-pkg");
+        world.folio.delete(&world.caller, &key, cascade, None).await.unwrap();
+        world.clock.jump(1);
+        assert!(world.folio.sweep().await.unwrap().removed_nodes > 0);
+        let published = publish(&running, "one", "v2").await;
+        assert_eq!(published.version.build, Build::Pending);
+        assert_eq!(await_build(&running, "v2").await, Build::Succeeded);
+        assert_eq!(running.answers("hello").await.unwrap(), "hello@v2");
+        assert_eq!(running.stub.happened("build"), 2);
+        assert_eq!(world.folio.check().await.unwrap(), []);
+    }
+}
+
+#[tokio::test]
 async fn an_undo_takes_back_the_publish_and_not_the_build() {
     let running = running().await;
     let world = &running.world;

@@ -93,8 +93,8 @@ impl Host<'_> {
             return Place::Elsewhere;
         };
         match labels.split_once('.') {
-            // An app's name cannot stand for a release of another app, so two dashes always mean a release.
-            None => match labels.split_once("--") {
+            // An app's name has no two dashes in a row, so the last ones end the release's.
+            None => match labels.rsplit_once("--") {
                 Some((release, app)) => Place::Release { app, release },
                 None => Place::App(labels),
             },
@@ -186,7 +186,7 @@ mod tests {
     fn two_labels_or_two_dashes_are_a_release() {
         check("shop.v1.d.test", "release v1 of shop");
         check("v1--shop.d.test", "release v1 of shop");
-        check("v1--a--b.d.test", "release v1 of a--b");
+        check("v--1--shop.d.test", "release v--1 of shop");
         check("a.b.c.d.test", "elsewhere");
     }
 

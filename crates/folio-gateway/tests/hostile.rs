@@ -244,3 +244,15 @@ async fn connections_past_the_limit_wait_their_turn() {
     drop(first);
     assert_eq!(second.answer().await.unwrap().status, 200);
 }
+
+#[tokio::test]
+async fn whoever_takes_nothing_of_an_answer_is_given_up() {
+    let world = world(GatewayLimits { connections_max: 1, ..short() }).await;
+    world.publish("large", "v1").await;
+    world.route(exact("/large"), "large").await;
+    let mut stalled = world.client().await;
+    stalled.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    // There is room for one connection, so this is answered when the other is cut.
+    assert_eq!(world.client().await.get("/").await.status, 200);
+    assert_eq!(world.runtime.began.load(Ordering::SeqCst), 2);
+}

@@ -1,6 +1,7 @@
 #![cfg(test)]
 //! The gateway over real sockets, in front of a runtime that answers at once.
 
+mod access;
 mod client;
 mod errors;
 mod headers;

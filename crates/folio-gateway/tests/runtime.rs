@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
+/// More than all buffers on the way to a client hold.
+const LARGE_BYTES: usize = 64 * 1024 * 1024;
+
 /// Answers by the name of the function: `echo` tells what it was given, `load` and the like fail in their way.
 #[derive(Default)]
 pub(crate) struct Stub {
@@ -43,6 +46,7 @@ impl Runtime for Stub {
             "unavailable" => Err(CallError::Unavailable(why())),
             "stopping" => Err(CallError::Stopping),
             "short" => Ok(Response::new(Body::Full(Bytes::from_static(b"short")))),
+            "large" => Ok(Response::new(Body::Full(Bytes::from(vec![b'a'; LARGE_BYTES])))),
             "liar" => Ok(liar()),
             "early" => Ok(with_status(StatusCode::CONTINUE)),
             "switch" => Ok(with_status(StatusCode::SWITCHING_PROTOCOLS)),

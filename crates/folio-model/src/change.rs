@@ -108,6 +108,13 @@ pub enum Edit {
         /// The surviving versions it makes callable.
         readies: Vec<VersionKey>,
     },
+    /// A build whose result was given back is forgotten, so that it can be done again.
+    Forget {
+        /// What was built.
+        key: Digest,
+        /// How it ended.
+        from: BuildRecord,
+    },
     /// A pointer is made, moved or removed.
     Move {
         /// The pointer.
@@ -123,7 +130,10 @@ impl Edit {
     /// The edit that takes this one back, or none for what is never taken back.
     pub fn inverse(self) -> Option<Self> {
         Some(match self {
-            Self::CreateApp { .. } | Self::AddToken { .. } | Self::Built { .. } => return None,
+            Self::CreateApp { .. }
+            | Self::AddToken { .. }
+            | Self::Built { .. }
+            | Self::Forget { .. } => return None,
             Self::CreateUnit { uid, key, .. } | Self::RestoreUnit { uid, key } => {
                 Self::DeleteUnit { uid, key }
             }
@@ -155,7 +165,8 @@ impl Edit {
             Self::Move { pointer: Pointer::Tag { .. }, .. }
             | Self::CreateApp { .. }
             | Self::AddToken { .. }
-            | Self::Built { .. } => None,
+            | Self::Built { .. }
+            | Self::Forget { .. } => None,
         }
     }
 }

@@ -92,6 +92,11 @@ pub enum NameError {
     /// An app's name is part of a host name.
     #[error("app name `{0}` has an upper-case letter, which a host name cannot carry")]
     UpperCase(String),
+    /// Two dashes part a release from its app in a host name.
+    #[error(
+        "app name `{0}` has two dashes in a row, which part a release from its app in a host name"
+    )]
+    TwoDashes(String),
 }
 
 text_type! {
@@ -142,6 +147,9 @@ fn check_app_name(text: &str) -> Result<(), NameError> {
     if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Err(NameError::UpperCase(text.to_owned()));
     }
+    if text.contains("--") {
+        return Err(NameError::TwoDashes(text.to_owned()));
+    }
     Ok(())
 }
 
@@ -183,5 +191,6 @@ mod tests {
     fn an_app_is_a_host_label() {
         assert!("shop".parse::<AppName>().is_ok());
         assert_eq!("Shop".parse::<AppName>(), Err(NameError::UpperCase("Shop".to_owned())));
+        assert_eq!("a--b".parse::<AppName>(), Err(NameError::TwoDashes("a--b".to_owned())));
     }
 }

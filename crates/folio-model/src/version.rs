@@ -152,6 +152,11 @@ impl BuildRecord {
     pub fn status(&self) -> Build {
         if self.result.is_some() { Build::Succeeded } else { Build::Failed }
     }
+
+    /// What it made and printed.
+    pub fn made(&self) -> impl Iterator<Item = Digest> {
+        self.result.map(|content| content.tree).into_iter().chain(self.log)
+    }
 }
 
 /// The ordered versions of a unit.

@@ -19,6 +19,7 @@ mod locate;
 mod network;
 mod output;
 mod request;
+mod secure;
 mod versions;
 
 use std::any::Any;

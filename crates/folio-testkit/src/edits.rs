@@ -148,6 +148,11 @@ impl Story {
                 };
                 Edit::Built { key: build, from, to: record(*outcome), readies }
             }
+            Step::Forget { recipe: index } => {
+                let build = recipe(*index);
+                let from = world.look(move |state| state.build(build)).await;
+                Edit::Forget { key: build, from: from? }
+            }
         })
     }
 

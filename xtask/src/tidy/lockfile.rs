@@ -4,7 +4,7 @@ use super::assert_none;
 use super::tree::{File, TREE};
 
 /// Packages in Cargo.lock, ours included. Raise it only in a commit that says what for.
-const PACKAGES_MAX: usize = 448;
+const PACKAGES_MAX: usize = 460;
 
 fn problems(files: &[File]) -> Vec<String> {
     let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") else {
@@ -33,8 +33,9 @@ mod tests {
 
     #[test]
     fn one_package_too_many_is_found() {
-        check(448, &[]);
-        check(449, &["Cargo.lock: 449 packages, limit 448"]);
+        check(PACKAGES_MAX, &[]);
+        let over = format!("Cargo.lock: {} packages, limit {PACKAGES_MAX}", PACKAGES_MAX + 1);
+        check(PACKAGES_MAX + 1, &[&over]);
     }
 
     #[test]

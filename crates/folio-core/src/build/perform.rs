@@ -189,10 +189,9 @@ impl Folio {
         order: Order,
         record: BuildRecord,
     ) -> Result<(), StoreError> {
-        let system: Actor = "system".parse().expect("a plain word");
         let app = app_name.clone();
         let written: Result<Done<Vec<VersionKey>>, folio::Error> = self
-            .commit(&Caller::new(system), app_name, move |builder| {
+            .commit(&Caller::new(Actor::system()), app_name, move |builder| {
                 let from = builder.state.build(order.key)?;
                 // Whoever was first with a result is right.
                 let to = match &from {

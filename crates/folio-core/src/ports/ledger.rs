@@ -30,8 +30,11 @@ pub type Look = Box<dyn FnOnce(&dyn State) -> Result<(), StoreError> + Send>;
 /// build key under which no build succeeded. `Edit::Built` names surviving versions of the change's own app that
 /// wait for its key, and none if the build failed; a build that succeeded is never replaced by another, but may
 /// be written again as it is to ready more versions: those of another app, or those that have returned.
+/// [`Edit::Forget`] takes back the end of a build that no surviving version or draft needs; a version that returns
+/// when its build is forgotten waits for it again.
 ///
 /// [`Edit::Built`]: folio_model::Edit::Built
+/// [`Edit::Forget`]: folio_model::Edit::Forget
 #[async_trait]
 pub trait Ledger: Send + Sync + 'static {
     /// Runs the plan and appends what it returns. The entry is durable when this returns.
@@ -135,6 +138,9 @@ pub trait State {
 
     /// How the build of a key ended last, if one ended.
     fn build(&self, key: Digest) -> Result<Option<BuildRecord>, StoreError>;
+
+    /// The builds that made or printed something. Costs as much as there are builds.
+    fn builds_of(&self, made: Digest) -> Result<Vec<Digest>, StoreError>;
 
     /// The surviving versions that wait for a build, of functions and packages of all apps, by unit and number.
     /// They wait on after a failed build, until one of the same key succeeds.

@@ -161,6 +161,7 @@ fn touched(edit: &Edit, tell: &mut dyn FnMut(Interest)) {
                 tell(Interest::Unit(ready.unit));
             }
         }
+        Edit::Forget { key, .. } => tell(Interest::Build(*key)),
         Edit::Move { .. } => {
             if let Some(uid) = edit.unit() {
                 tell(Interest::Unit(uid));

@@ -71,7 +71,10 @@ fn changed(
             Ok(occupant.map(|_| format!("the name of {key}")))
         }
         Edit::DeleteUnit { .. } | Edit::CreateUnit { .. } | Edit::Publish { .. } => Ok(None),
-        Edit::CreateApp { .. } | Edit::AddToken { .. } | Edit::Built { .. } => Ok(None),
+        Edit::CreateApp { .. }
+        | Edit::AddToken { .. }
+        | Edit::Built { .. }
+        | Edit::Forget { .. } => Ok(None),
     }
 }
 

@@ -79,7 +79,10 @@ impl Reversal {
             }
             Edit::DeleteUnit { .. } | Edit::Describe { .. } => {}
             Edit::CreateUnit { .. } | Edit::Publish { .. } => {}
-            Edit::CreateApp { .. } | Edit::AddToken { .. } | Edit::Built { .. } => {}
+            Edit::CreateApp { .. }
+            | Edit::AddToken { .. }
+            | Edit::Built { .. }
+            | Edit::Forget { .. } => {}
         }
     }
 

@@ -427,12 +427,14 @@ function parseBody(type, raw) {
 
 class Response {
   #stream;
+  #context;
   #headers = null;
   headersSent = false;
   statusCode = 200;
 
-  constructor(stream) {
+  constructor(stream, context) {
     this.#stream = stream;
+    this.#context = context;
   }
 
   status(code) {
@@ -462,9 +464,13 @@ class Response {
   }
 
   send(body) {
-    if (this.headersSent) return this;
+    if (!Context.claim(this.#context)) return this;
     this.headersSent = true;
-    answer(this.#stream, this.statusCode, body, this.#headers);
+    try {
+      answer(this.#stream, this.statusCode, body, this.#headers);
+    } catch (error) {
+      fail(this.#stream, error);
+    }
     return this;
   }
   json(value) {
@@ -574,15 +580,28 @@ let sole = 0;
 class Context {
   #stream;
   #response = null;
+  #answered = false;
 
   constructor(stream, request) {
     this.#stream = stream;
     this.request = request;
   }
 
-  get response() { return this.#response ??= new Response(this.#stream); }
+  get response() { return this.#response ??= new Response(this.#stream, this); }
 
-  static used(context) { return context.#response; }
+  static usesResponse(context) { return context.#response !== null; }
+
+  // Says whether whoever asks is the first to answer; a function can return, call back and send.
+  static claim(context) {
+    if (context.#answered) return false;
+    context.#answered = true;
+    return true;
+  }
+}
+
+function failContext(context, stream, error) {
+  if (Context.claim(context)) fail(stream, error);
+  else report(error);
 }
 
 function fail(stream, error) {
@@ -603,14 +622,14 @@ function describe(error) {
 
 // Reads what a function returned: Fission's `{status, body, headers}`, or anything that can be a body.
 function conclude(stream, context, value) {
+  if (value === undefined && Context.usesResponse(context)) return;
+  if (!Context.claim(context)) return;
   try {
     if (value !== null && typeof value === 'object') {
       if (typeof value.arrayBuffer === 'function' && isWebResponse(value)) return answerWeb(stream, value);
       if (value.status !== undefined) return answer(stream, value.status, value.body, value.headers);
       if ('body' in value) return answer(stream, 200, value.body, value.headers);
     }
-    const response = Context.used(context);
-    if (response !== null && (response.headersSent || value === undefined)) return;
     if (value === undefined) throw new TypeError('the function returned nothing; expected { status, body, headers }');
     return answer(stream, 200, value, null);
   } catch (error) {
@@ -631,21 +650,19 @@ function beginContext(stream, head, body) {
     value = handler(context);
   } catch (error) {
     current = 0;
-    return fail(stream, error);
+    return failContext(context, stream, error);
   }
   current = 0;
   if (!isPromise(value)) return conclude(stream, context, value);
-  value.then((value) => conclude(stream, context, value), (error) => fail(stream, error));
+  value.then((value) => conclude(stream, context, value), (error) => failContext(context, stream, error));
 }
 
 function beginCallback(stream, head, body) {
   const context = new Context(stream, new Request(head, body));
   inFlight++;
   current = sole = stream;
-  let done = false;
   const callback = (status, body, headers) => {
-    if (done || !status) return;
-    done = true;
+    if (!status || !Context.claim(context)) return;
     try {
       answer(stream, status, body, headers);
     } catch (error) {
@@ -654,9 +671,9 @@ function beginCallback(stream, head, body) {
   };
   try {
     const value = handler(context, callback);
-    if (isPromise(value)) value.then(undefined, (error) => { if (!done) fail(stream, error); });
+    if (isPromise(value)) value.then(undefined, (error) => failContext(context, stream, error));
   } catch (error) {
-    if (!done) fail(stream, error);
+    failContext(context, stream, error);
   }
   current = 0;
 }

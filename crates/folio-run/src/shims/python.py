@@ -2,8 +2,9 @@
 #
 # Ordinary functions run on the thread that reads frames: a thread that leads takes requests one after another and
 # answers a whole batch with one write. A second thread looks every few milliseconds whether the leader is stuck
-# inside one call; then it leads, and the first one finishes what it has. So short functions never change threads
-# and slow ones still run side by side. Coroutines and ASGI applications run on an event loop instead.
+# inside one call; then it leads, and the first one finishes what it has. Where most calls are slow the leader asks
+# for that before each. So short functions never change threads and slow ones still run side by side. Coroutines
+# and ASGI applications run on an event loop instead.
 import asyncio
 import importlib.abc
 import importlib.machinery
@@ -13,6 +14,7 @@ import io
 import json
 import logging
 import os
+import select
 import socket
 import struct
 import sys
@@ -34,6 +36,8 @@ ANSWER = struct.Struct("<IBII")
 COUNT = struct.Struct("<I")
 STUCK = 0.005
 HELD_MAX = 0.001
+SLOW = 0.001
+SLOW_ENOUGH = 4
 
 _stream = ContextVar("stream", default=0)
 _request = ContextVar("request")
@@ -681,20 +685,32 @@ class Seat:
     def __init__(self):
         self.out = deque()
 
+    def take(self):
+        """Empties it. Two threads may do so at once; each piece goes to one of them."""
+        pieces, next_piece = [], self.out.popleft
+        try:
+            while True:
+                pieces.append(next_piece())
+        except IndexError:
+            return pieces
+
 
 class Threads(Wire):
     def __init__(self, connection):
         super().__init__()
         self.connection = connection
+        self.readable = select.poll()
+        self.readable.register(connection, select.POLLIN)
         self.queue = deque()
         self.lock = threading.Lock()
         self.reading = threading.Lock()
         self.sending = threading.Lock()
         self.baton = threading.Lock()
-        self.unpark = threading.Lock()
-        self.unpark.acquire()
+        self.unpark = threading.Event()
         self.credited = threading.Condition()
         self.credits = {}
+        self.handover = threading.Event()
+        self.slow = 0
         self.parked = False
         self.inside = False
         self.beat = 0
@@ -714,9 +730,11 @@ class Threads(Wire):
         self.uploads.pop(stream, None)
         for job in list(self.queue):
             if job[0] == stream:
-                self.queue.remove(job)
-                self.send(frame(FAILED | LAST, stream))
-                return
+                try:
+                    self.queue.remove(job)
+                except ValueError:
+                    return  # Another thread took it just now, and answers.
+                return self.send(frame(FAILED | LAST, stream))
         with self.credited:
             if stream in self.credits:
                 self.credits[stream] = None
@@ -733,11 +751,8 @@ class Threads(Wire):
             self.connection.sendall(data)
 
     def flush(self, seat):
-        out = seat.out
-        if out:
-            data = out[0] if len(out) == 1 else b"".join(out)
-            out.clear()
-            self.send(data)
+        if seat.out:
+            self.send(b"".join(seat.take()))
 
     def specialise(self, order):
         self.replacement = specialise(self, order)
@@ -758,12 +773,20 @@ class Threads(Wire):
                 self.inside = True
                 if self.parked:
                     self.parked = False
-                    self.unpark.release()
+                    self.unpark.set()
+                if self.slow > SLOW_ENOUGH:
+                    self.handover.set()
+                begun = monotonic()
                 run(seat, job)
+                now = monotonic()
+                if now - begun > SLOW:
+                    self.slow = min(self.slow + 1, 2 * SLOW_ENOUGH)
+                elif self.slow:
+                    self.slow -= 1
                 # The others of this batch take long, and whoever has an answer should not wait for them.
-                if queue and monotonic() - since > HELD_MAX:
+                if queue and now - since > HELD_MAX:
                     self.flush(seat)
-                    since = monotonic()
+                    since = now
                 with lock:
                     led = self.leader is seat
                     if led:
@@ -801,17 +824,17 @@ class Threads(Wire):
         """Returns as the leader once the leader is stuck."""
         seen, quiet = -1, 0
         while True:
-            time.sleep(STUCK)
+            handed = self.handover.wait(STUCK)
+            if handed:
+                self.handover.clear()
             beat = self.beat
-            if self.inside and beat == seen:
+            if self.inside and (handed or beat == seen):
                 with self.lock:
                     if self.inside and self.beat == beat:
                         stuck = self.leader
                         self.leader = seat
                         self.inside = False
-                        waiting = []
-                        while stuck.out:
-                            waiting.append(stuck.out.popleft())
+                        waiting = stuck.take()
                         break
             quiet = quiet + 1 if beat == seen else 0
             seen = beat
@@ -823,13 +846,13 @@ class Threads(Wire):
 
     def park(self):
         """Sleeps until somebody is inside a call again."""
+        self.unpark.clear()
         self.parked = True
+        # Whoever goes inside looks at `parked` afterwards, so one of the two sees the other.
         if self.inside:
-            with self.lock:
-                if self.parked:
-                    self.parked = False
-                    return
-        self.unpark.acquire()
+            self.parked = False
+        else:
+            self.unpark.wait()
 
     # calls
 
@@ -849,8 +872,9 @@ class Threads(Wire):
         _stream.set(0)
 
     def fail(self, seat, stream, error):
+        begun = stream in self.credits
         self.credits.pop(stream, None)
-        told = encode_error(error)
+        told = None if begun else encode_error(error)
         if told is None:
             seat.out.append(frame(FAILED | LAST, stream, describe(error)))
         else:
@@ -860,8 +884,9 @@ class Threads(Wire):
         """Sends a body in pieces, never more than folio asked for."""
         with self.credited:
             self.credits[stream] = WINDOW
-        seat.out.append(answer_frame(RESPONSE, stream, head))
+        # Sent by this thread itself, because what waits may be sent by another, and after the first piece.
         self.flush(seat)
+        self.send(answer_frame(RESPONSE, stream, head))
         for part in [body] if isinstance(body, bytes) else body:
             part = part.encode() if isinstance(part, str) else bytes(part)
             at = 0
@@ -894,14 +919,14 @@ class Threads(Wire):
             self.read_more()
 
     def read_more(self):
+        # The socket stays a blocking one, for another thread may be sending.
         with self.reading:
-            self.connection.settimeout(0.05)
-            try:
-                data = self.connection.recv(65536)
-            except TimeoutError:
+            if not self.readable.poll(50):
                 return
-            finally:
-                self.connection.settimeout(None)
+            try:
+                data = self.connection.recv(65536, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
             if not data:
                 os._exit(0)
             self.feed(data)
@@ -1230,6 +1255,8 @@ class AsgiApplication:
 
 
 class CoroutineCycle(Cycle):
+    begun = False
+
     async def run(self):
         _stream.set(self.stream)
         request = Request(self.head, self.body)
@@ -1243,13 +1270,14 @@ class CoroutineCycle(Cycle):
         except asyncio.CancelledError:
             self.over()
         except BaseException as error:
-            told = encode_error(error)
+            told = None if self.begun else encode_error(error)
             if told is None:
                 self.failed(error)
             else:
                 await self.answer(*told)
 
     async def answer(self, head, body):
+        self.begun = True
         if isinstance(body, bytes) and len(body) <= WINDOW:
             self.over()
             return self.wire.send(answer_frame(RESPONSE | LAST, self.stream, head, body))

@@ -1,5 +1,5 @@
-//! What guests reach over the network: the functions of their app, and plain HTTP to other machines where the
-//! environment allows it. The machine itself and its neighbours on the link are never reached.
+//! What guests reach over the network: the functions of their app, and other machines over HTTP and HTTPS where
+//! the environment allows it. The machine itself and its neighbours on the link are never reached.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,12 +12,14 @@ use folio_model::Network;
 use http::uri::Scheme;
 use http_body_util::BodyExt as _;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::request::{Caller, Incoming};
+use super::secure::secure;
 use crate::invoke::{self, Asking};
 
 /// How long a connection may take to be made, where the guest asks for no less.
@@ -126,10 +128,6 @@ async fn send(
     mut request: http::Request<WasiBody>,
     options: Option<RequestOptions>,
 ) -> Result<Exchange, Error> {
-    if request.uri().scheme() != Some(&Scheme::HTTP) {
-        let text = "https is not available to wasm functions".to_owned();
-        return Err(Error::InternalError(Some(text)));
-    }
     let options = options.unwrap_or_default();
     let connecting = connect(request.uri());
     let patience = options.connect_timeout.unwrap_or(CONNECT_MAX).min(CONNECT_MAX);
@@ -168,10 +166,23 @@ async fn send(
     Ok((answer, rest))
 }
 
-async fn connect(uri: &http::Uri) -> Result<TcpStream, Error> {
+/// A connection, encrypted or not.
+trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+async fn connect(uri: &http::Uri) -> Result<Box<dyn Connection>, Error> {
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let found = tokio::net::lookup_host((host, uri.port_u16().unwrap_or(80))).await;
+    let port = uri.port_u16();
+    if uri.scheme() == Some(&Scheme::HTTPS) {
+        let stream = reach(host, port.unwrap_or(443)).await?;
+        return Ok(Box::new(secure(stream, host).await?));
+    }
+    Ok(Box::new(reach(host, port.unwrap_or(80)).await?))
+}
+
+async fn reach(host: &str, port: u16) -> Result<TcpStream, Error> {
+    let found = tokio::net::lookup_host((host, port)).await;
     let found: Vec<SocketAddr> = found.map_err(|_| Error::DestinationNotFound)?.collect();
     let mut last = Error::DestinationIpProhibited;
     for address in found.into_iter().filter(|address| is_reachable(address.ip())) {

@@ -55,6 +55,39 @@ async fn answers_that_make_no_sense_fail_where_they_are_made() {
 }
 
 #[tokio::test]
+async fn whoever_answers_first_is_believed() {
+    let stage = Stage::new().await;
+    let sources = [
+        (
+            "a.js",
+            "module.exports = async (c) => { c.response.send('first'); return { status: 200, body: 'second' } }",
+        ),
+        (
+            "b.js",
+            "module.exports = (c, callback) => { callback(200, 'first'); callback(200, 'second'); c.response.send('third') }",
+        ),
+        (
+            "c.js",
+            "module.exports = async (c) => { c.response.send('first'); throw new Error('late') }",
+        ),
+    ];
+    for (name, source) in sources {
+        let plan = stage.plan(name, source).await;
+        for _ in 0..3 {
+            assert_eq!(stage.says(&plan, get("/")).await, (200, "first".to_owned()), "{name}");
+        }
+        assert_eq!(plan.meter.read().cold_starts, 1, "the worker lives");
+    }
+    let source = "from flask import Response, abort\ndef pieces():\n    yield 'first'\n    abort(400)\ndef main():\n    return Response(pieces())\n";
+    let plan = stage.plan("d.py", source).await;
+    for _ in 0..2 {
+        let answer = stage.call(&plan, get("/")).await.unwrap();
+        assert!(answer.into_body().collect().await.is_err(), "what was begun breaks off");
+    }
+    assert_eq!(plan.meter.read().cold_starts, 1, "the worker lives");
+}
+
+#[tokio::test]
 async fn a_worker_that_dies_fails_what_it_has_and_is_replaced() {
     let stage = Stage::new().await;
     let source = "module.exports = async ({ request }) => { \

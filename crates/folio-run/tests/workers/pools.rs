@@ -199,3 +199,28 @@ async fn many_requests_on_few_workers_all_get_their_own_answer() {
         futures::StreamExt::collect::<Vec<()>>(all).await;
     }
 }
+
+#[tokio::test]
+async fn threads_that_take_over_from_one_another_neither_lose_nor_repeat_answers() {
+    let stage = Stage::new().await;
+    let source = "\
+import time
+from flask import request
+def main():
+    n = int(request.args['n'])
+    time.sleep((n % 13) / 1000)
+    if n % 5 == 0:
+        print('number', n)
+    return str(n)
+";
+    let mut plan = stage.plan("hello.py", source).await;
+    plan.limits.concurrency = 32;
+    plan.limits.scale_max = 1;
+    let asks = (0..1500).map(|n| {
+        let (stage, plan) = (&stage, &plan);
+        async move { assert_eq!(stage.says(plan, get(&format!("/?n={n}"))).await.1, n.to_string()) }
+    });
+    let all = futures::StreamExt::buffer_unordered(futures::stream::iter(asks), 32);
+    futures::StreamExt::collect::<Vec<()>>(all).await;
+    stage.place.logged(&plan, "number 1495").await;
+}

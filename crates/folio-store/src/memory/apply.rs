@@ -80,6 +80,7 @@ impl Rows {
                     self.touch(app, ready.unit, seq)?;
                 }
             }
+            Edit::Forget { key, from } => self.forget_build(*key, from)?,
             Edit::Move { pointer, from, to } => {
                 self.move_pointer(pointer, from.as_ref(), to.as_ref(), seq)?;
             }
@@ -198,6 +199,10 @@ impl Rows {
         let key = VersionKey { unit: unit.uid, number: version.number };
         let deleted = self.versions.get(&key).filter(|_| !self.surviving.has(&key));
         ensure(deleted == Some(version), || what(&unit, version.number))?;
+        let build = self.build_key(version.snapshot);
+        if build.is_some_and(|build| !self.is_built(build)) {
+            self.wait(key, version)?;
+        }
         self.survive(unit, version)
     }
 

@@ -85,6 +85,12 @@ impl State for Rows {
         Ok(self.builds.get(&key).cloned())
     }
 
+    fn builds_of(&self, made: Digest) -> Result<Vec<Digest>, StoreError> {
+        let made_it = |record: &BuildRecord| record.made().any(|digest| digest == made);
+        let builds = self.builds.range(..).filter(|(_, record)| made_it(record));
+        Ok(builds.map(|(key, _)| *key).collect())
+    }
+
     fn waiting(&self, key: Digest) -> Result<Vec<VersionKey>, StoreError> {
         let waiting = self.waiting.get(&key).into_iter().flatten();
         Ok(waiting.filter(|key| self.surviving.has(key)).copied().collect())
@@ -286,8 +292,7 @@ impl Rows {
     /// What the build of a snapshot, or of the package it froze, made and printed.
     fn made(&self, snapshot: Digest) -> impl Iterator<Item = Digest> {
         let record = self.build_key(snapshot).and_then(|key| self.builds.get(&key));
-        let tree = record.and_then(|record| record.result).map(|content| content.tree);
-        tree.into_iter().chain(record.and_then(|record| record.log))
+        record.into_iter().flat_map(BuildRecord::made)
     }
 
     fn living_unit(&self, uid: UnitUid) -> Option<Unit> {

@@ -136,6 +136,10 @@ impl State for Newest<'_> {
         self.seen().waiting(key)
     }
 
+    fn builds_of(&self, made: Digest) -> Result<Vec<Digest>, StoreError> {
+        self.seen().builds_of(made)
+    }
+
     fn builds_pending(&self, limit: usize) -> Result<Vec<PendingBuild>, StoreError> {
         self.seen().builds_pending(limit)
     }

@@ -80,6 +80,10 @@ impl State for Seen<'_> {
         builds::waiting(self.0, key)
     }
 
+    fn builds_of(&self, made: Digest) -> Result<Vec<Digest>, StoreError> {
+        builds::of(self.0, made)
+    }
+
     fn builds_pending(&self, limit: usize) -> Result<Vec<PendingBuild>, StoreError> {
         builds::pending(self.0, limit)
     }

@@ -55,6 +55,7 @@ pub async fn all(ledger: &dyn Ledger) {
     a_build_readies_only_what_waits_for_it(ledger).await;
     a_version_waits_only_for_what_has_to_be_built(ledger).await;
     a_version_returns_as_ready_as_it_left(ledger).await;
+    only_a_build_that_nothing_needs_is_forgotten(ledger).await;
     builds_that_never_ended_are_pending(ledger).await;
     content_roots_hold_what_builds_made(ledger).await;
     a_snapshot_needs_what_it_stands_on(ledger).await;

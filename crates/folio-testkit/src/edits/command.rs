@@ -67,6 +67,11 @@ pub enum Step {
         /// Whether it believes to be the first.
         stale: bool,
     },
+    /// Forget a build.
+    Forget {
+        /// What was built.
+        recipe: usize,
+    },
 }
 
 /// What a build lets be called.
@@ -125,5 +130,6 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => (0..RECIPES, 0..3_usize, readies, proptest::bool::weighted(0.1)).prop_map(
             |(recipe, outcome, readies, stale)| Step::Built { recipe, outcome, readies, stale }
         ),
+        2 => (0..RECIPES).prop_map(|recipe| Step::Forget { recipe }),
     ]
 }

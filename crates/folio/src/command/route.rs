@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use folio_core::route::{RouteFields, RouteView};
+use folio_core::route::{RouteFields, RouteSetting, RouteView};
 use folio_core::view::{Done, Removed};
 use folio_model::{Cors, FULL_WEIGHT, Qualifier, Reference, RoutePath, Sticky, Target};
 use reqwest::Method;
@@ -78,6 +78,9 @@ pub(crate) struct Set {
     /// Keep a client with one version: `header:NAME`, `cookie:NAME` or `address`
     #[arg(long, value_name = "WHAT", value_parser = sticky)]
     sticky: Option<Sticky>,
+    /// Take something from the route that it has: `sticky` or `cors`; repeat it for both
+    #[arg(long, value_name = "SETTING", value_parser = setting)]
+    unset: Vec<RouteSetting>,
     #[command(flatten)]
     cors: CorsFlags,
     /// Refuse unless it is still at this revision
@@ -112,6 +115,14 @@ fn sticky(text: &str) -> Result<Sticky, &'static str> {
         Some(("cookie", name)) => Ok(Sticky::Cookie(name.to_owned())),
         None if text == "address" => Ok(Sticky::Address),
         _ => Err("write `header:NAME`, `cookie:NAME` or `address`"),
+    }
+}
+
+fn setting(text: &str) -> Result<RouteSetting, &'static str> {
+    match text {
+        "sticky" => Ok(RouteSetting::Sticky),
+        "cors" => Ok(RouteSetting::Cors),
+        _ => Err("write `sticky` or `cors`"),
     }
 }
 
@@ -175,6 +186,7 @@ impl Set {
             targets,
             sticky: self.sticky,
             cors: self.cors.cors(),
+            unset: self.unset.into_iter().collect(),
         })
     }
 }

@@ -20,7 +20,7 @@ impl Rows {
     /// Makes a version wait for the build of its package.
     pub(super) fn wait(&mut self, key: VersionKey, version: &Version) -> Result<(), StoreError> {
         let build = self.build_key(version.snapshot);
-        let unbuilt = build.filter(|build| !self.builds.get(build).is_some_and(succeeded));
+        let unbuilt = build.filter(|build| !self.is_built(*build));
         let what = || StoreError::Conflict { what: format!("the build of `{}`", version.id) };
         let build = unbuilt.ok_or_else(what)?;
         self.waits.put(key, build);
@@ -41,11 +41,31 @@ impl Rows {
         Ok(())
     }
 
+    /// Forgets a build that nothing needs.
+    pub(super) fn forget_build(
+        &mut self,
+        key: Digest,
+        from: &BuildRecord,
+    ) -> Result<(), StoreError> {
+        let drafts = self.units.range(..).filter_map(|(_, row)| row.unit.draft.as_ref());
+        let drafts = drafts.map(|draft| draft.snapshot);
+        let surviving = self.surviving.range(..).filter_map(|(key, ())| self.versions.get(key));
+        let mut held = surviving.map(|version| version.snapshot).chain(drafts);
+        let needed = held.any(|snapshot| self.build_key(snapshot) == Some(key));
+        let known = self.builds.get(&key) == Some(from);
+        ensure(known && !needed, || format!("build {key}"))?;
+        self.builds.remove(&key);
+        Ok(())
+    }
+
+    pub(super) fn is_built(&self, key: Digest) -> bool {
+        self.builds.get(&key).is_some_and(succeeded)
+    }
+
     /// Lets a version that waited be called.
     pub(super) fn ready(&mut self, build: Digest, key: VersionKey) -> Result<(), StoreError> {
         let waits = self.waits.get(&key) == Some(&build) && self.surviving.has(&key);
-        let built = self.builds.get(&build).is_some_and(succeeded);
-        ensure(waits && built, || format!("what waits for build {build}"))?;
+        ensure(waits && self.is_built(build), || format!("what waits for build {build}"))?;
         self.waits.remove(&key);
         self.waiting.update(build, |waiting| waiting.remove(&key));
         self.find_latest(self.living(key.unit)?)

@@ -1,7 +1,7 @@
 //! Writes how builds end, and which versions they let be called.
 
 use folio_core::ports::StoreError;
-use folio_model::{AppName, BuildRecord, Digest, Version, VersionKey};
+use folio_model::{AppName, BuildRecord, Digest, Unit, Version, VersionKey};
 use rusqlite::params;
 
 use super::{Writing, ensure};
@@ -31,6 +31,24 @@ impl Writing<'_> {
         let sql = "INSERT INTO builds (key, record, seq) VALUES (?1, ?2, ?3) \
                    ON CONFLICT DO UPDATE SET record = excluded.record, seq = excluded.seq";
         run(self.conn, sql, params![key.as_bytes(), to_json(to), signed(self.seq)]).map(|_| ())
+    }
+
+    /// Forgets a build that nothing needs.
+    pub(super) fn forget_build(&self, key: Digest, from: &BuildRecord) -> Result<(), StoreError> {
+        let known = builds::record(self.conn, key)?.as_ref() == Some(from);
+        ensure(known && !builds::is_needed(self.conn, key)?, || format!("build {key}"))?;
+        run(self.conn, "DELETE FROM builds WHERE key = ?1", [key.as_bytes()]).map(|_| ())
+    }
+
+    /// Has a version that returns wait for its build, if that is not done.
+    pub(super) fn wait_again(&self, unit: &Unit, version: &Version) -> Result<(), StoreError> {
+        let Some(key) = builds::key_of(self.conn, version.snapshot)? else { return Ok(()) };
+        if builds::record(self.conn, key)?.is_some_and(|record| succeeded(&record)) {
+            return Ok(());
+        }
+        let sql = "UPDATE versions SET waits_for = ?3 WHERE unit = ?1 AND number = ?2";
+        let number = signed(version.number.get());
+        run(self.conn, sql, params![unit.uid.0.as_bytes(), number, key.as_bytes()]).map(|_| ())
     }
 
     /// Lets versions that waited for a build be called.

@@ -39,6 +39,7 @@ impl Writing<'_> {
                 self.built(*key, from.as_ref(), to)?;
                 self.ready(app, (*key, to), readies)?;
             }
+            Edit::Forget { key, from } => self.forget_build(*key, from)?,
             Edit::Move { pointer, from, to } => {
                 self.move_pointer(pointer, from.as_ref(), to.as_ref())?;
             }

@@ -110,6 +110,7 @@ impl Writing<'_> {
         ensure(deleted.as_ref() == Some(version), || what(unit, version.number))?;
         let sql = "UPDATE versions SET deleted_in = NULL WHERE unit = ?1 AND number = ?2";
         run(self.conn, sql, params![unit.uid.0.as_bytes(), signed(version.number.get())])?;
+        self.wait_again(unit, version)?;
         self.find_latest(unit)
     }
 

@@ -26,6 +26,27 @@ pub(crate) fn record(conn: &Connection, key: Digest) -> Result<Option<BuildRecor
     one(conn, sql, [key.as_bytes()], |row| json(row, 0))
 }
 
+/// The builds that made or printed something.
+pub(super) fn of(conn: &Connection, made: Digest) -> Result<Vec<Digest>, StoreError> {
+    let sql = "SELECT key, record FROM builds ORDER BY key";
+    let builds: Vec<(Digest, BuildRecord)> =
+        all(conn, sql, [], |row| Ok((digest(row, 0)?, json(row, 1)?)))?;
+    let made_it = |record: &BuildRecord| record.made().any(|digest| digest == made);
+    Ok(builds.into_iter().filter(|(_, record)| made_it(record)).map(|(key, _)| key).collect())
+}
+
+/// Whether a surviving version or a draft needs a build.
+pub(crate) fn is_needed(conn: &Connection, key: Digest) -> Result<bool, StoreError> {
+    let sql = "WITH held (snapshot) AS (
+            SELECT snapshot FROM versions WHERE deleted_in IS NULL
+            UNION SELECT snapshot FROM drafts
+        )
+        SELECT 1 FROM held JOIN snapshots AS own ON own.digest = held.snapshot
+        LEFT JOIN snapshots AS package ON package.digest = own.pin
+        WHERE coalesce(own.build, package.build) = ?1 LIMIT 1";
+    Ok(one(conn, sql, [key.as_bytes()], |_| Ok(()))?.is_some())
+}
+
 pub(super) fn is_ready(conn: &Connection, key: VersionKey) -> Result<bool, StoreError> {
     let sql = "SELECT waits_for IS NULL FROM versions WHERE unit = ?1 AND number = ?2";
     let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
@@ -68,8 +89,5 @@ pub(super) fn roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {
         )
         SELECT DISTINCT record FROM builds JOIN needed USING (key)";
     let records: Vec<BuildRecord> = all(conn, sql, [], |row| json(row, 0))?;
-    let made = |record: BuildRecord| {
-        record.result.map(|content| content.tree).into_iter().chain(record.log)
-    };
-    Ok(records.into_iter().flat_map(made).collect())
+    Ok(records.iter().flat_map(BuildRecord::made).collect())
 }

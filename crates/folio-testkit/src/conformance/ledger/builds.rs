@@ -165,6 +165,38 @@ pub async fn a_version_returns_as_ready_as_it_left(ledger: &dyn Ledger) {
     assert_eq!(look().await, (true, false));
 }
 
+/// A build is forgotten only while nothing needs it; what returns afterwards waits for it again.
+pub async fn only_a_build_that_nothing_needs_is_forgotten(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let recipe = recipe(&world, "code");
+    let code = world.create(Kind::Package, "code").await;
+    let version = world.publish_as(&code, "v1", recipe.package.clone(), true).await;
+    let good = succeeded("forgotten");
+    let forget = |from: &BuildRecord| vec![Edit::Forget { key: recipe.key, from: from.clone() }];
+    world.refuses(forget(&good)).await;
+    world.must(vec![recipe.built(good.clone(), &[code.at(1)])]).await;
+    let made = good.result.expect("it succeeded").tree;
+    let key = recipe.key;
+    assert_eq!(world.look(move |state| state.builds_of(made)).await, [key]);
+    world.refuses(forget(&good)).await;
+    world.delete(&code, &version).await;
+    world.refuses(forget(&failed("no compiler"))).await;
+    let to = Some(draft(&recipe.package));
+    world.must(vec![Edit::SetDraft { uid: code.uid, from: None, to: to.clone() }]).await;
+    world.refuses(forget(&good)).await;
+    world.must(vec![Edit::SetDraft { uid: code.uid, from: to, to: None }]).await;
+    world.must(forget(&good)).await;
+    assert_eq!(
+        world.look(move |state| Ok((state.build(key)?, state.builds_of(made)?))).await,
+        (None, vec![])
+    );
+    world.must(vec![code.restore(&version)]).await;
+    assert_eq!(last(&world, &code).await, (None, Some(1)));
+    assert_eq!(waiting(&world, &recipe).await, [code.at(1)]);
+    world.must(vec![recipe.built(good, &[code.at(1)])]).await;
+    assert_eq!(last(&world, &code).await, (Some(1), Some(1)));
+}
+
 /// A build is pending while a surviving version waits for it or a draft needs it, and it never ended.
 pub async fn builds_that_never_ended_are_pending(ledger: &dyn Ledger) {
     let world = World::new(ledger).await;
