@@ -11,6 +11,7 @@ pub mod config;
 pub mod emit;
 pub mod error;
 pub mod generate;
+pub mod graph;
 pub mod ir;
 pub mod load;
 pub mod naming;

@@ -213,9 +213,8 @@ impl Planner<'_> {
         }
         let taken: BTreeSet<_> = partners.values().map(|partner| &partner.wire).collect();
         for property in hub.properties.iter().filter(|property| !taken.contains(&property.wire)) {
-            let manual = self.is_manual(&[(&id.hub, property)]);
-            let step = if manual { Step::Manual } else { Step::Skip };
             let hub = Some(property.wire.clone());
+            let step = Step::Skip;
             let step = PropertyStep { spoke: None, hub, step, change: None, default: None };
             steps.push((property.name.clone(), step));
         }
@@ -246,6 +245,7 @@ impl Planner<'_> {
             uses: &mut self.uses,
             structural: self.config.said.structural,
             equal_enums: self.config.equal_enums(),
+            depth: 0,
         };
         let converted = converter.convert(&spoke.ty, &hub.ty);
         let changed = converted.is_none() || label(&spoke.ty) != label(&hub.ty);
@@ -255,7 +255,8 @@ impl Planner<'_> {
             hub: hub.ty.clone(),
         });
         // Where both sides agree, as in the stored version itself, there is nothing to do by hand.
-        let step = if changed && self.is_manual(&[(&id.spoke, spoke), (&id.hub, hub)]) {
+        let same = spoke.wire == hub.wire && spoke.ty == hub.ty;
+        let step = if !same && self.is_manual(&[(&id.spoke, spoke), (&id.hub, hub)]) {
             Step::Manual
         } else {
             self.step(id, (spoke, hub), converted)

@@ -87,6 +87,8 @@ const REMOVED: &str = "Property Removed";
 const NOT_IN_HUB: &str = "Not in Hub";
 const RENAMED: &str = "Property Renamed";
 const TYPE: &str = "Change of Type";
+const OPTIONAL: &str = "Became Optional";
+const REQUIRED: &str = "Became Required";
 const ARM_REMOVED: &str = "Arm Removed";
 
 impl Report {
@@ -117,11 +119,9 @@ impl Report {
         let needed = within_reach(plan, roots.collect());
         let needed: BTreeSet<_> = needed.iter().map(key).collect();
         self.types.retain(|own| {
-            let own_key = (&own.spoke, &own.since, &own.hub, &own.hub_since);
-            let wanted = needed
-                .iter()
-                .any(|(spoke, since, hub, hub_since)| own_key == (spoke, since, hub, hub_since));
-            wanted && ty.is_none_or(|ty| ty == own.spoke || ty == own.hub)
+            let TypeReport { spoke, since, hub, hub_since, rows: _ } = own;
+            let key = [spoke, since, hub, hub_since].map(String::clone);
+            needed.contains(&key) && ty.is_none_or(|ty| ty == spoke || ty == hub)
         });
         self
     }
@@ -146,9 +146,9 @@ impl Report {
     }
 }
 
-fn key(id: &PairId) -> (String, String, String, String) {
+fn key(id: &PairId) -> [String; 4] {
     let PairId { spoke, hub } = id;
-    (spoke.name.clone(), spoke.since.to_string(), hub.name.clone(), hub.since.to_string())
+    [spoke.name.clone(), spoke.since.to_string(), hub.name.clone(), hub.since.to_string()]
 }
 
 fn within_reach(plan: &Plan, mut rest: Vec<PairId>) -> BTreeSet<PairId> {
@@ -226,11 +226,13 @@ impl Reporter<'_> {
         hub: &Definition,
     ) -> Row {
         let wire = step.spoke.as_ref().or(step.hub.as_ref()).expect("a step has a property");
-        let side = |definition: &Definition, wire: &Option<String>| {
-            let wire = wire.as_ref()?;
-            property(definition, wire).map(shown)
-        };
-        let change = change(step, &id.spoke.since, &id.hub.since);
+        let side = |definition, wire: &Option<String>| property(definition, wire.as_ref()?);
+        let (left, right) = (side(spoke, &step.spoke), side(hub, &step.hub));
+        let mut change = change(step, &id.spoke.since, &id.hub.since);
+        // By names alone, a type with and without a star is the same.
+        if change == NONE && self.config.said.structural {
+            change = need(left, right);
+        }
         let lossy = matches!(step.step, Step::Bag { .. }) && [REMOVED, TYPE].contains(&change);
         let name = match (&step.spoke, &step.hub) {
             (Some(from), Some(to)) if from != to => format!("{} → {}", pascal(from), pascal(to)),
@@ -238,8 +240,8 @@ impl Reporter<'_> {
         };
         Row {
             property: name,
-            spoke: side(spoke, &step.spoke).unwrap_or_default(),
-            hub: side(hub, &step.hub).unwrap_or_default(),
+            spoke: left.map(shown).unwrap_or_default(),
+            hub: right.map(shown).unwrap_or_default(),
             change,
             handler: handler(step),
             unreviewed: lossy && !self.is_accepted(&id.spoke, wire),
@@ -270,9 +272,18 @@ fn change(step: &PropertyStep, spoke: &Version, hub: &Version) -> &'static str {
     }
 }
 
+fn need(spoke: Option<&Property>, hub: Option<&Property>) -> &'static str {
+    match (spoke.is_some_and(|own| own.required), hub.is_some_and(|own| own.required)) {
+        (true, false) => OPTIONAL,
+        (false, true) => REQUIRED,
+        (true, true) | (false, false) => NONE,
+    }
+}
+
 fn handler(step: &PropertyStep) -> String {
     match &step.step {
-        Step::Convert { .. } if step.change.is_none() => "Copy value".to_owned(),
+        Step::Convert { bag: None, .. } if step.change.is_none() => "Copy value".to_owned(),
+        Step::Convert { .. } if step.change.is_none() => "Copy value, else Property Bag".to_owned(),
         Step::Convert { conversion, bag: None } => format!("Convert ({})", how(conversion)),
         Step::Convert { conversion, bag: Some(_) } => {
             format!("Convert ({}), else Property Bag", how(conversion))

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
+use crate::graph::components;
 use crate::ir::{Api, Definition, Group, Property, Shape, Type, TypeId};
-use crate::shape::{mentioned, reachable};
+use crate::shape::mentioned;
 use crate::version::Version;
 
 /// Makes every type that an older version has in exactly the same shape that version's type.
@@ -60,21 +61,46 @@ fn named_mut(ty: &mut Type) -> Option<&mut TypeId> {
     }
 }
 
-/// A key for each type that only an equal type has. Names are part of a shape, so the shapes of
-/// all types within reach, taken together, say all there is to say; cycles need no special care.
+/// A key for each type that only an equal type has: its own outline, the outlines of the types it
+/// forms cycles with, and the keys of all that these contain.
 fn deep_keys(definitions: &BTreeMap<String, Definition>) -> BTreeMap<String, [u8; 32]> {
-    let own: BTreeMap<&str, [u8; 32]> = definitions
-        .iter()
-        .map(|(name, definition)| (name.as_str(), Sha256::digest(outline(definition)).into()))
-        .collect();
-    let deep = |name: &str| {
-        let mut hasher = Sha256::new();
-        for part in reachable(definitions, [name]) {
-            hasher.update(own[part]);
+    let edges = edges(definitions, mentioned);
+    let own: Vec<[u8; 32]> =
+        definitions.values().map(|definition| Sha256::digest(outline(definition)).into()).collect();
+    let component = components(&edges);
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (node, component) in component.iter().enumerate() {
+        members.entry(*component).or_default().push(node);
+    }
+    let mut keys = vec![[0; 32]; own.len()];
+    for (number, nodes) in &members {
+        // Nodes are in the order of their names, so the parts of a key are too.
+        let targets = nodes.iter().flat_map(|node| &edges[*node]);
+        let outside: BTreeSet<_> = targets.filter(|node| component[**node] != *number).collect();
+        let mut cycle = Sha256::new();
+        nodes.iter().for_each(|node| cycle.update(own[*node]));
+        outside.iter().for_each(|node| cycle.update(keys[**node]));
+        let cycle = cycle.finalize();
+        for node in nodes {
+            keys[*node] =
+                Sha256::new().chain_update(own[*node]).chain_update(cycle).finalize().into();
         }
-        hasher.finalize().into()
-    };
-    definitions.keys().map(|name| (name.clone(), deep(name))).collect()
+    }
+    definitions.keys().cloned().zip(keys).collect()
+}
+
+/// For each definition in the order of names, the places in that order of those it leads to.
+fn edges<'a>(
+    definitions: &'a BTreeMap<String, Definition>,
+    leads_to: impl Fn(&'a Definition) -> Vec<&'a TypeId>,
+) -> Vec<Vec<usize>> {
+    let places: BTreeMap<&str, usize> =
+        definitions.keys().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+    let targets = definitions.values().map(|definition| {
+        let ids = leads_to(definition).into_iter();
+        ids.filter_map(|id| places.get(id.name.as_str()).copied()).collect()
+    });
+    targets.collect()
 }
 
 /// Everything about a definition that makes its shape, as text.
@@ -104,10 +130,10 @@ fn property_outline(property: &Property) -> String {
 
 /// Marks the fields and arms that contain their own type without a list or map between.
 fn mark_recursion(definitions: &mut BTreeMap<String, Definition>) {
-    let direct: BTreeMap<String, BTreeSet<String>> =
-        definitions.iter().map(|(name, definition)| (name.clone(), directly(definition))).collect();
+    let component = components(&edges(definitions, directly));
+    let component: BTreeMap<String, usize> = definitions.keys().cloned().zip(component).collect();
     for (name, definition) in definitions {
-        let leads_back = |id: &TypeId| reaches(&direct, &id.name, name);
+        let leads_back = |id: &TypeId| component.get(&id.name) == component.get(name);
         match &mut definition.shape {
             Shape::Object(object) => {
                 for property in &mut object.properties {
@@ -122,8 +148,8 @@ fn mark_recursion(definitions: &mut BTreeMap<String, Definition>) {
     }
 }
 
-fn directly(definition: &Definition) -> BTreeSet<String> {
-    let names = |ids: Vec<&TypeId>| ids.into_iter().map(|id| id.name.clone()).collect();
+/// The types a definition contains without a list or map between.
+fn directly(definition: &Definition) -> Vec<&TypeId> {
     match &definition.shape {
         Shape::Object(object) => {
             let types = object.properties.iter().map(|property| &property.ty);
@@ -131,22 +157,8 @@ fn directly(definition: &Definition) -> BTreeSet<String> {
                 Type::Named(id) => Some(id),
                 _ => None,
             });
-            names(direct.collect())
+            direct.collect()
         }
-        Shape::Enum(_) | Shape::Union(_) => names(mentioned(definition)),
+        Shape::Enum(_) | Shape::Union(_) => mentioned(definition),
     }
-}
-
-fn reaches(direct: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut rest = vec![from];
-    while let Some(name) = rest.pop() {
-        if name == to {
-            return true;
-        }
-        if seen.insert(name) {
-            rest.extend(direct.get(name).into_iter().flatten().map(String::as_str));
-        }
-    }
-    false
 }

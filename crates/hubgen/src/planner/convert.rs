@@ -24,7 +24,12 @@ pub(super) struct Converter<'p, 'a> {
     pub(super) uses: &'p mut Uses,
     pub(super) structural: bool,
     pub(super) equal_enums: bool,
+    /// How many objects deep the question is.
+    pub(super) depth: usize,
 }
+
+/// The deepest nesting of objects of different names that is looked into.
+const DEPTH_MAX: usize = 64;
 
 impl Converter<'_, '_> {
     /// How the spoke's type becomes the hub's, if it can.
@@ -116,6 +121,11 @@ impl Converter<'_, '_> {
         if !assumed.insert(pair.clone()) {
             return true;
         }
+        if self.depth == DEPTH_MAX {
+            assumed.remove(pair);
+            return false;
+        }
+        self.depth += 1;
         let partners = self.renames.partners(pair, spoke, hub, self.uses);
         let fits = !spoke.properties.is_empty()
             && spoke.properties.iter().all(|property| {
@@ -126,6 +136,7 @@ impl Converter<'_, '_> {
                         && (partner.nullable || !property.nullable)
                 })
             });
+        self.depth -= 1;
         if !fits {
             assumed.remove(pair);
         }

@@ -32,7 +32,7 @@ pub fn text(report: &Report) -> String {
 fn type_text(text: &mut String, own: &TypeReport) {
     let TypeReport { spoke, since, hub, hub_since, rows } = own;
     let _ = writeln!(text, "\n## {spoke} ({since}) → {hub} ({hub_since})\n");
-    let header = ["Property", &format!("v{since}"), "Hub", "Change", "Handler"].map(str::to_owned);
+    let header = ["Property", since, "Hub", "Change", "Handler"].map(str::to_owned);
     let mut lines = vec![header];
     lines.extend(rows.iter().map(cells));
     let widths: Vec<usize> = (0..lines[0].len())

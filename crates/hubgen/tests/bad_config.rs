@@ -1,0 +1,121 @@
+//! Configuration that is wrong or decides nothing: the message names the line and what was meant.
+
+use crate::kit::{directory, hubgen, text};
+
+const V1: &str = r#"{"title": "Shelf", "type": "object", "properties": {
+    "label": {"type": "string"}, "width": {"type": "integer"}, "owner": {"type": "string"}},
+    "required": ["width"]}"#;
+const V2: &str = r#"{"title": "Shelf", "type": "object", "properties": {
+    "label": {"type": "string"}, "holder": {"type": "string"}}}"#;
+
+const CONFIG: &str = r#"group = "shelves"
+format = "json-schema"
+[[schema]]
+path = "v1.json"
+version = "v1"
+[[schema]]
+path = "v2.json"
+version = "v2"
+"#;
+
+/// Adds an entry, which starts on line 9; the message has each of the parts.
+fn check(entry: &str, parts: &[&str]) {
+    let config = format!("{CONFIG}{entry}");
+    let here = directory(&[("v1.json", V1), ("v2.json", V2), ("hubgen.toml", &config)]);
+    let config = text(&here.path().join("hubgen.toml"));
+    for verb in ["generate", "check", "report"] {
+        let refused = hubgen(&[verb, &config]).unwrap_err();
+        let message = format!("{refused}\nhint: {}", refused.hint());
+        for part in parts {
+            assert!(message.contains(part), "`{part}` is not in:\n{message}");
+        }
+    }
+    assert!(!here.path().join("generated").exists(), "nothing is written");
+}
+
+#[test]
+fn entries_about_what_does_not_exist_say_what_was_meant() {
+    for (entry, what, hint) in [
+        ("[[opaque]]\ntype = 'Shelv'\nproperty = 'label'", "the type `Shelv`", "`Shelf`"),
+        ("[[opaque]]\ntype = 'Shelf'\nproperty = 'lable'", "the property `lable`", "`label`"),
+        ("[[manual]]\ntype = 'Shelf'\nproperty = 'Width'", "the property `Width`", "`width`"),
+        (
+            "[[default]]\ntype = 'Shelf'\nproperty = 'with'\nvalue = 1",
+            "the property `with`",
+            "`width`",
+        ),
+        ("[[exclude]]\nkind = 'Shelfs'", "the kind `Shelfs`", "`Shelf`"),
+        ("[[hub]]\nversion = 'v22'", "the version `v22`", "`v2`"),
+        ("[[rename_type]]\nfrom = 'Shelfe'\nto = 'Shelf'", "the type `Shelfe`", "`Shelf`"),
+        (
+            "[[rename_property]]\ntype = 'Shelf'\nfrom = 'owner'\nto = 'holdr'",
+            "the property `holdr`",
+            "`holder`",
+        ),
+        ("[[accept]]\ntype = 'Shelf'\nproperty = 'ownr'", "the property `ownr`", "`owner`"),
+        ("[[name]]\ntype = 'Shelg'\nname = 'Rack'", "the type `Shelg`", "`Shelf`"),
+    ] {
+        let entry = format!("{entry}\nbecause = 'of a test'\n");
+        check(&entry, &["hubgen.toml:9: ", what, "which no schema has", "did you mean", hint]);
+    }
+}
+
+#[test]
+fn entries_that_change_nothing_are_refused() {
+    for entry in [
+        "[[manual]]\ntype = 'Shelf'\nproperty = 'label'",
+        "[[accept]]\ntype = 'Shelf'\nproperty = 'label'",
+        "[[default]]\ntype = 'Shelf'\nproperty = 'label'\nvalue = ''",
+        "[[rename_property]]\ntype = 'Shelf'\nfrom = 'label'\nto = 'label'",
+    ] {
+        let entry = format!("{entry}\nbecause = 'of a test'\n");
+        check(&entry, &["hubgen.toml:9: ", "changes nothing", "delete the entry"]);
+    }
+}
+
+#[test]
+fn every_entry_says_why() {
+    let place = "[[manual]]\ntype = 'Shelf'\nproperty = 'owner'\n";
+    check(place, &["hubgen.toml:9: ", "missing field `because`"]);
+    check(&format!("{place}because = ' '"), &["hubgen.toml:9: ", "does not say why"]);
+}
+
+#[test]
+fn misspelt_tables_and_keys_are_refused() {
+    check("[[opaqe]]\n", &["hubgen.toml:9: unknown field `opaqe`", "expected one of", "`opaque`"]);
+    check(
+        "[[opaque]]\ntype = 'Shelf'\npropery = 'label'\nbecause = 'x'\n",
+        &["hubgen.toml:11: unknown field `propery`", "`property`"],
+    );
+    check(
+        "[[schema]]\npath = 'v3.json'\n",
+        &["hubgen.toml:9: there is no schema at ", "--schemas"],
+    );
+}
+
+#[test]
+fn a_default_is_of_the_type_of_its_property() {
+    let entry = "[[default]]\ntype = 'Shelf'\nproperty = 'width'\nvalue = 'wide'\nbecause = 'x'";
+    check(entry, &["hubgen.toml:9: the default \"wide\" is not a value of `Shelf.width`", "int"]);
+}
+
+#[test]
+fn two_shapes_never_meet_under_one_key() {
+    let v1 = r##"{"title": "Shelf", "properties": {
+        "left": {"$ref": "#/definitions/Left"}, "right": {"$ref": "#/definitions/Right"}},
+        "definitions": {
+            "Left": {"type": "object", "properties": {"mark": {"type": "string"}}},
+            "Right": {"type": "object", "properties": {"mark": {"type": "integer"}}}}}"##;
+    let v2 = r##"{"title": "Shelf", "properties": {
+        "left": {"$ref": "#/definitions/Side"}, "right": {"$ref": "#/definitions/Side"}},
+        "definitions": {"Side": {"type": "object", "properties": {"high": {"type": "integer"}}}}}"##;
+    let renames = "[[rename_type]]\nfrom = 'Left'\nto = 'Side'\nbecause = 'x'\n\
+                   [[rename_type]]\nfrom = 'Right'\nto = 'Side'\nbecause = 'x'\n";
+    let config = format!("{CONFIG}{renames}");
+    let here = directory(&[("v1.json", v1), ("v2.json", v2), ("hubgen.toml", &config)]);
+    let refused = hubgen(&["generate", &text(&here.path().join("hubgen.toml"))]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`Left` and `Right` both become `Side`, and would keep different values under `mark@v1`"
+    );
+}
