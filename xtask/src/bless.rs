@@ -8,7 +8,17 @@ use crate::run::{self, Program};
 /// `FOLIO_BLESS=1` is what such a test looks at; with `CI=true` it has to fail instead of writing.
 const BLESS: Program<'static> = Program::new(
     "cargo",
-    &["test", "--package", "folio", "--package", "folio-api", "--package", "folio-run"],
+    &[
+        "test",
+        "--package",
+        "folio",
+        "--package",
+        "folio-api",
+        "--package",
+        "folio-run",
+        "--package",
+        "hubgen",
+    ],
 )
 .with(&[("FOLIO_BLESS", "1")]);
 

@@ -116,9 +116,9 @@ pub enum Type {
     /// Any JSON value, kept as it is.
     Any,
     /// Values of one type in order.
-    List(Box<Type>),
+    List(Box<Self>),
     /// Values of one type by free names.
-    Map(Box<Type>),
+    Map(Box<Self>),
     /// A named type.
     Named(TypeId),
 }

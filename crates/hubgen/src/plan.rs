@@ -122,9 +122,9 @@ pub enum Conversion {
     /// The storage has free JSON; on the way down it must have the spoke's shape.
     ToAny,
     /// Every item.
-    List(Box<Conversion>),
+    List(Box<Self>),
     /// Every value, under its name.
-    Map(Box<Conversion>),
+    Map(Box<Self>),
     /// Objects, by their own pair.
     Object(PairId),
     /// Unions, by their own pair.

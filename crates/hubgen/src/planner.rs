@@ -1,8 +1,8 @@
 //! Decides how each version's types become the stored types and come back.
 //!
 //! Starts from the resources and follows what their properties need, so every pair of types is
-//! planned once. [`convert`] answers whether one type can become another, [`rename`] follows the
-//! configured renames, [`keys`] names entries of the bag. Start at [`plan`].
+//! planned once. `convert` answers whether one type can become another, `rename` follows the
+//! configured renames, `keys` names entries of the bag. Start at [`plan`].
 
 mod convert;
 mod defaults;

@@ -8,3 +8,4 @@ pub mod documents;
 pub mod flat;
 pub mod lower;
 pub mod union;
+mod view;

@@ -165,7 +165,7 @@ fn schemas_that_are_no_schemas() {
 #[test]
 fn deep_schemas_do_not_exhaust_the_stack() {
     let mut definitions = String::new();
-    for number in 0..20_000 {
+    for number in 0..5_000 {
         let next = number + 1;
         write!(
             definitions,
@@ -173,7 +173,7 @@ fn deep_schemas_do_not_exhaust_the_stack() {
         )
         .unwrap();
     }
-    definitions.push_str(r#""D20000": {"type": "string", "enum": []}"#);
+    definitions.push_str(r#""D5000": {"type": "string", "enum": []}"#);
     let schema = format!(
         r##"{{"properties": {{"a": {{"$ref": "#/definitions/D0"}}}}, "definitions": {{{definitions}}}}}"##
     );

@@ -1,8 +1,10 @@
+#![cfg(test)]
 //! What `hubgen` makes of schemas, real and invented, good and bad.
 
 mod bad_config;
 mod bad_schemas;
 mod blessing;
+mod compiled;
 mod golden;
 mod kit;
 mod real_schemas;

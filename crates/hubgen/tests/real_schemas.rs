@@ -9,7 +9,7 @@ use crate::kit::{contents, directory, hubgen, real_schemas, text};
 const PROVIDERS: [&str; 6] =
     ["Batch", "Cache", "EventHub", "Search", "ServiceBus", "ServiceFabric"];
 
-fn config(provider: &str, more: &str) -> String {
+pub(crate) fn config(provider: &str, more: &str) -> String {
     format!(
         "group = \"Microsoft.{provider}\"\nformat = \"arm\"\n{more}\n\
          [remote]\n\"https://schema.management.azure.com/schemas/\" = \"_shared\"\n\

@@ -21,12 +21,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["folio-model", "folio-core", "folio-store", "folio-api", "folio-gateway", "folio-run"],
     ),
     ("folio-testkit", &["folio-model", "folio-core"]),
+    ("hub", &[]),
     ("hubgen", &[]),
+    ("hubgen-example", &["hub"]),
     ("xtask", &["folio-model", "folio-core", "folio-store", "folio-api"]),
 ];
 
 /// Crates that may be used in tests, and only there.
-const DEVELOPMENT: &[&str] = &["folio-testkit", "xtask"];
+const DEVELOPMENT: &[&str] = &["folio-testkit", "hubgen-example", "xtask"];
 
 /// A crate of the workspace and what its code, as opposed to its tests, is built with.
 struct Package {

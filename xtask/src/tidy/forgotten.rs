@@ -14,6 +14,7 @@ fn undeclared(files: &[File]) -> Vec<String> {
     let modules = files.iter().filter(|file| file.is_rust() && in_crate(&file.path));
     modules
         .filter(|file| !is_root(file, &texts) && !is_declared(file, &texts))
+        .filter(|file| !is_a_case(file, &texts))
         .map(|file| format!("{}: no parent module declares it", file.path))
         .collect()
 }
@@ -44,6 +45,14 @@ fn is_declared(file: &File, texts: &BTreeMap<&str, &str>) -> bool {
     let declaration = format!("mod {name};");
     let declares = |text: &&str| text.lines().any(|line| without_visibility(line) == declaration);
     parents.iter().filter_map(|parent| texts.get(&**parent)).any(declares)
+}
+
+/// Whether the crate's one test binary gives the file to the compiler by its path.
+fn is_a_case(file: &File, texts: &BTreeMap<&str, &str>) -> bool {
+    let Some(place) = within_crate(&file.path) else { return false };
+    let Some(directory) = file.path.strip_suffix(place) else { return false };
+    let tests = texts.get(&*format!("{directory}tests/main.rs"));
+    tests.is_some_and(|text| text.contains(&format!("\"{place}\"")))
 }
 
 fn without_visibility(line: &str) -> &str {
@@ -104,6 +113,13 @@ mod tests {
         let files =
             [("tests/main.rs", "// mod c;\nmod b;\n"), ("tests/b.rs", ""), ("tests/c.rs", "")];
         check(&files, &["tests/c.rs"]);
+    }
+
+    #[test]
+    fn a_program_for_the_compiler_is_named_by_the_one_binary() {
+        let main = ("tests/main.rs", "cases.compile_fail(\"tests/bad/b.rs\");\n");
+        let files = [main, ("tests/bad/b.rs", ""), ("tests/bad/c.rs", "")];
+        check(&files, &["tests/bad/c.rs"]);
     }
 
     #[test]

@@ -130,11 +130,8 @@ impl Spoke<storage::Format> for Format {
     }
 
     fn overlay(stored: storage::Format, new: &mut storage::Format) {
-        match (stored, new) {
-            (storage::Format::Digital(stored), storage::Format::Digital(new)) => {
-                Digital::overlay(stored, new);
-            }
-            _ => {}
+        if let (storage::Format::Digital(stored), storage::Format::Digital(new)) = (stored, new) {
+            Digital::overlay(stored, new);
         }
     }
 }

@@ -80,13 +80,16 @@ impl Code {
     }
 }
 
-/// Whether a word occurs in Rust text by itself, and not as part of a path.
+/// Whether a word occurs in Rust text by itself, not as part of a path or in a comment.
 pub(super) fn mentions(text: &str, word: &str) -> bool {
     let is_inside = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + word.len()..]);
-        !before.ends_with(is_inside) && !before.ends_with("::") && !after.starts_with(is_inside)
-    })
+    let mentions = |line: &str| {
+        line.match_indices(word).any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + word.len()..]);
+            !before.ends_with(is_inside) && !before.ends_with("::") && !after.starts_with(is_inside)
+        })
+    };
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).any(mentions)
 }
 
 /// A Rust string literal.

@@ -10,14 +10,13 @@ use super::names::{Names, field};
 use super::types::{inner, is_plain, variant};
 use crate::ir::{Property, Shape, Type, TypeId};
 use crate::plan::{Conversion, PropertyStep, Step};
-use crate::version::Version;
 
 /// A property of a spoke.
 #[derive(Clone, Copy)]
 pub(super) struct Spoke<'a> {
     pub(super) names: &'a Names<'a>,
-    /// The version whose module the expressions stand in.
-    pub(super) version: &'a Version,
+    /// The type that has the property, in whose conversion the expressions stand.
+    pub(super) owner: &'a TypeId,
     pub(super) property: &'a Property,
     /// What stands in for a value that is required and missing.
     pub(super) default: Option<&'a Value>,
@@ -59,7 +58,7 @@ impl Spoke<'_> {
 
     /// The type of the property's values.
     pub(super) fn value_type(self) -> String {
-        inner(self.names.spoke_type(&self.property.ty, self.version), self.property)
+        inner(self.names.spoke_type_within(&self.property.ty, self.owner), self.property)
     }
 
     /// The property's value for the hub.
@@ -136,7 +135,7 @@ impl Spoke<'_> {
     fn enum_value(self, id: &TypeId, text: &str) -> Option<String> {
         let Shape::Enum(shape) = &self.names.definition(id).shape else { return None };
         let value = shape.values.iter().find(|it| it.wire == text)?;
-        Some(format!("{}::{}", self.names.spoke(id, self.version), variant(&value.name)))
+        Some(format!("{}::{}", self.names.spoke(id, &self.owner.since), variant(&value.name)))
     }
 
     fn way(self, hub: &Property, conversion: &Conversion) -> Way {

@@ -4,6 +4,7 @@
 use super::HEADER;
 use super::code::{Code, literal, mentions};
 use super::names::{Names, type_name};
+use crate::ir::TypeId;
 use crate::plan::{Change, Pair, PairId, Plan, PropertyStep, Step};
 use crate::version::Version;
 
@@ -30,56 +31,59 @@ fn changed<'a>(
     real.filter_map(|step| Some((step, step.change.as_ref()?))).collect()
 }
 
-/// Writes the markers of a version's changed properties.
+/// Writes the markers of a version's changed properties. Only the markers are in a module of their
+/// own, because a type may have the name of one.
 pub(super) fn changes(code: &mut Code, plan: &Plan, names: &Names<'_>, version: &Version) {
-    let mut markers = Code::default();
-    for (id, pair) in plan.pairs.iter().filter(|(id, _)| id.spoke.since == *version) {
-        for (step, change) in changed(names, id, pair) {
-            markers.blank();
-            marker(&mut markers, (plan, names), id, (step, change));
-        }
-    }
-    let markers = markers.into_text();
-    if markers.is_empty() {
+    let pairs = plan.pairs.iter().filter(|(id, _)| id.spoke.since == *version);
+    let all: Vec<_> = pairs
+        .flat_map(|(id, pair)| changed(names, id, pair).into_iter().map(move |it| (id, it)))
+        .collect();
+    if all.is_empty() {
         return;
     }
     code.line("/// Properties whose type is another in the hub, for [`hub::Convert`].");
     code.block("pub mod change {", "}", |code| {
-        code.line("use super::*;");
-        for line in markers.lines() {
-            code.line(line);
+        for (at, (id, (step, change))) in all.iter().enumerate() {
+            if at > 0 {
+                code.blank();
+            }
+            let (ty, property) = (type_name(&id.spoke.name), step.spoke.as_deref());
+            let property = property.unwrap_or_default();
+            code.line(&format!("/// `{property}` of [`{ty}`](super::{ty})."));
+            code.line("#[derive(Debug)]");
+            code.line(&format!("pub struct {};", change_name(plan, names, id, change)));
         }
     });
+    for (id, (step, change)) in all {
+        code.blank();
+        let name = change_name(plan, names, id, change);
+        implementation(code, names, (id, &name), (step, change));
+    }
 }
 
-fn marker(
+fn implementation(
     code: &mut Code,
-    (plan, names): (&Plan, &Names<'_>),
-    id: &PairId,
+    names: &Names<'_>,
+    (id, name): (&PairId, &str),
     (step, change): (&PropertyStep, &Change),
 ) {
-    let name = change_name(plan, names, id, change);
-    let property = step.spoke.as_deref().unwrap_or_default();
-    let (spoke, hub) = (find(names, &id.spoke, &step.spoke), find(names, &id.hub, &step.hub));
-    let boxed =
-        |value: String, is_boxed: bool| if is_boxed { format!("Box<{value}>") } else { value };
-    let spoke = boxed(names.spoke_type(&change.spoke, &id.spoke.since), spoke);
-    let hub = boxed(names.stored_type(&change.hub, "storage::"), hub);
-    code.line(&format!("/// `{property}` of [`{}`].", type_name(&id.spoke.name)));
-    code.line("#[derive(Debug)]");
-    code.line(&format!("pub struct {name};"));
-    code.blank();
-    code.block(&format!("impl Change for {name} {{"), "}", |code| {
-        code.line(&format!("type Spoke = {spoke};"));
-        code.line(&format!("type Hub = {hub};"));
+    let boxed = |value: String, id, wire| match is_boxed(names, id, wire) {
+        true => format!("Box<{value}>"),
+        false => value,
+    };
+    let spoke = names.spoke_type(&change.spoke, &id.spoke.since);
+    let hub = names.stored_type(&change.hub);
+    code.block(&format!("impl Change for change::{name} {{"), "}", |code| {
+        code.line(&format!("type Spoke = {};", boxed(spoke, &id.spoke, step.spoke.as_deref())));
+        code.line(&format!("type Hub = {};", boxed(hub, &id.hub, step.hub.as_deref())));
         let version = literal(id.hub.since.as_str());
         code.line(&format!("const HUB_VERSION: &'static str = {version};"));
     });
 }
 
 /// Whether a property is behind an indirection.
-fn find(names: &Names<'_>, id: &crate::ir::TypeId, wire: &Option<String>) -> bool {
-    names.properties(id).iter().any(|it| Some(&it.wire) == wire.as_ref() && it.recursive)
+fn is_boxed(names: &Names<'_>, id: &TypeId, wire: Option<&str>) -> bool {
+    names.properties(id).iter().any(|it| Some(it.wire.as_str()) == wire && it.recursive)
 }
 
 /// The file with the table of hooks.

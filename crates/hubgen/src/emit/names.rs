@@ -113,16 +113,33 @@ impl<'a> Names<'a> {
         self.written(ty, &|id| self.spoke(id, version))
     }
 
+    /// The type of values in a version, as the type that has them writes it.
+    pub(super) fn spoke_type_within(&self, ty: &Type, owner: &TypeId) -> String {
+        self.written(ty, &|id| match id == owner {
+            true => "Self".to_owned(),
+            false => self.spoke(id, &owner.since),
+        })
+    }
+
     /// The type of values in a version, as the modules beside the versions write it.
     pub(super) fn spoke_type_path(&self, ty: &Type) -> String {
         self.written(ty, &|id| self.spoke_path(id))
     }
 
-    /// The type of values in storage, as its module writes it with an empty `prefix`.
-    pub(super) fn stored_type(&self, ty: &Type, prefix: &str) -> String {
+    /// The type of values in storage, as the modules of versions write it.
+    pub(super) fn stored_type(&self, ty: &Type) -> String {
         self.written(ty, &|id| match self.is_enum(id) {
             true => "Symbol".to_owned(),
-            false => format!("{prefix}{}", self.stored(id)),
+            false => format!("storage::{}", self.stored(id)),
+        })
+    }
+
+    /// The type of values in storage, as the type that has them writes it.
+    pub(super) fn stored_type_within(&self, ty: &Type, owner: &TypeId) -> String {
+        self.written(ty, &|id| match self.is_enum(id) {
+            true => "Symbol".to_owned(),
+            false if id == owner => "Self".to_owned(),
+            false => self.stored(id).to_owned(),
         })
     }
 

@@ -71,8 +71,7 @@ fn resolve<'a>(
     let resolved = steps.iter().map(|step| {
         let property = find(&spokes, &step.spoke);
         let default = step.default.as_ref();
-        let version = &id.spoke.since;
-        let spoke = property.map(|property| Spoke { names, version, property, default });
+        let spoke = property.map(|property| Spoke { names, owner: &id.spoke, property, default });
         Resolved { step, spoke, hub: find(&hubs, &step.hub) }
     });
     resolved.filter(|it| it.spoke.is_some() || it.hub.is_some()).collect()
@@ -172,7 +171,7 @@ impl Objects<'_> {
         };
         code.block(&format!("{name}: match {probe} {{"), "},", |code| {
             let mut hooked = format!("hub.{}.try_map(hook.down)", field(hub));
-            if let Some(key) = &key {
+            if let Some(key) = key.as_deref().or(spill_key(resolved.step)) {
                 hooked.push_str(&format!(".and_then(|it| bag.or_take({}, it))", literal(key)));
             }
             let hooked = spoke.required(Expression::Result(hooked));

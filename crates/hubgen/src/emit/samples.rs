@@ -18,7 +18,7 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
         match &names.definition(id).shape {
             Shape::Object(_) => stored_object(&mut body, plan, names, id),
             Shape::Union(_) => {
-                union(&mut body, names, id, &format!("storage::{}", names.stored(id)))
+                union(&mut body, names, id, &format!("storage::{}", names.stored(id)));
             }
             Shape::Enum(_) => {}
         }
@@ -35,7 +35,9 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     round_trips(&mut body, plan, names);
     body.blank();
     body.line("#[test]");
-    body.block("fn nothing_is_lost_on_the_way() {", "}", |code| code.line("check(ROUND_TRIPS, HOOKS);"));
+    body.block("fn nothing_is_lost_on_the_way() {", "}", |code| {
+        code.line("check(ROUND_TRIPS, HOOKS);");
+    });
     imports(plan, names, &body.into_text())
 }
 
@@ -174,10 +176,8 @@ fn round_trips(code: &mut Code, plan: &Plan, names: &Names<'_>) {
                 let partial = if may_refuse(plan, &pair) { ".partial()" } else { "" };
                 let (spoke, hub) = (names.spoke_path(&pair.spoke), names.stored(&pair.hub));
                 let name = literal(&format!("{kind} {version}"));
-                code.pair(
-                    &format!("RoundTrip::of::<{spoke}, storage::{hub}>({name}){partial},"),
-                    "",
-                );
+                let start = format!("RoundTrip::of::<{spoke}, storage::{hub}>(");
+                code.list(&start, &[name], &format!("){partial},"));
             }
         }
     });

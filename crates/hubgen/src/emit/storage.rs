@@ -42,7 +42,7 @@ fn object(code: &mut Code, names: &Names<'_>, definition: &Definition) {
             let mut attributes = Vec::from_iter(renaming.of_field(property));
             attributes.push("skip_serializing_if = \"Field::is_absent\"".to_owned());
             types::attributes(code, attributes);
-            let value = inner(names.stored_type(&property.ty, ""), property);
+            let value = inner(names.stored_type_within(&property.ty, &definition.id), property);
             code.line(&format!("pub {}: Field<{value}>,", field(property)));
         }
         code.line("/// What versions say beyond this.");

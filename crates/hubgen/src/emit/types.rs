@@ -26,7 +26,7 @@ fn object(code: &mut Code, names: &Names<'_>, definition: &Definition) {
         for property in properties {
             docs::write(code, &property.wire, &property.doc);
             attributes(code, spoke_attributes(property, renaming));
-            let value = inner(names.spoke_type(&property.ty, &definition.id.since), property);
+            let value = inner(names.spoke_type_within(&property.ty, &definition.id), property);
             let value = if is_plain(property) { value } else { format!("Field<{value}>") };
             code.line(&format!("pub {}: {value},", field(property)));
         }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::documents::{Node, Place};
 use super::flat::{Flat, Kind, Peeled, Reader, merge};
 use super::union::{Tagged, tagged};
+use super::view::{forbidden, kind, nullable, texts};
 use crate::error::Error;
 use crate::ir::{Api, Definition, Object, Property, Resource, Shape, Type, TypeId};
 use crate::naming::pascal;
@@ -152,7 +153,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
     fn shape(&mut self, id: &TypeId, pending: &Pending<'a>) -> Result<Shape, Error> {
         let flat = &pending.flat;
         if let Some(values) = texts(flat) {
-            return self.enumeration(&pending.place, &values);
+            return Ok(Shape::Enum(shape::enumeration(&values)));
         }
         if !flat.choices.is_empty() {
             if let Some(tagged) = tagged(&self.reader, flat)? {
@@ -161,17 +162,6 @@ impl<'a, 'd> Lowering<'a, 'd> {
             self.note(&pending.place, "no property tells the choices apart: kept unread");
         }
         self.object(id, pending)
-    }
-
-    fn enumeration(&self, place: &Place, values: &[&str]) -> Result<Shape, Error> {
-        if values.len() > ENUM_MAX {
-            return Err(Error::schema(
-                place,
-                format!("the enum has {} values, more than {ENUM_MAX}", values.len()),
-                "mark the property `opaque`, or let the schema say only `type: string`",
-            ));
-        }
-        Ok(Shape::Enum(shape::enumeration(values)))
     }
 
     fn union(
@@ -313,6 +303,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         if flat.free {
             return Ok(Type::Any);
         }
+        readable(&pending)?;
         if texts(flat).is_some() {
             return Ok(Type::Named(self.queued(pending, name, named)?));
         }
@@ -443,57 +434,15 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// The values of an enum of texts, each listed once.
-fn texts<'a>(flat: &Flat<'a>) -> Option<Vec<&'a str>> {
-    let (values, _) = flat.values.as_ref()?;
-    let mut seen = BTreeSet::new();
-    let mut texts = Vec::with_capacity(values.len());
-    for value in values.iter().filter(|value| !value.is_null()) {
-        let text = value.as_str()?;
-        if seen.insert(text) {
-            texts.push(text);
-        }
+/// Refuses an enum with more values than anybody would read.
+fn readable(pending: &Pending<'_>) -> Result<(), Error> {
+    let count = pending.flat.values.as_ref().map_or(0, |(values, _)| values.len());
+    if count <= ENUM_MAX {
+        return Ok(());
     }
-    (!texts.is_empty()).then_some(texts)
-}
-
-/// The one kind of value that is left besides `null`, if only one is.
-fn kind(flat: &Flat<'_>) -> Option<Kind> {
-    let mut kinds: BTreeSet<Kind> = match (&flat.kinds, &flat.values) {
-        (Some((kinds, _)), _) => kinds.clone(),
-        (None, Some((values, _))) => values.iter().map(|value| kind_of_value(value)).collect(),
-        (None, None) if !flat.properties.is_empty() => [Kind::Object].into(),
-        (None, None) if !flat.items.is_empty() => [Kind::Array].into(),
-        (None, None) if !flat.additional.is_empty() => [Kind::Object].into(),
-        (None, None) => BTreeSet::new(),
-    };
-    kinds.remove(&Kind::Null);
-    if kinds.contains(&Kind::Number) {
-        kinds.remove(&Kind::Integer);
-    }
-    if kinds.len() == 1 { kinds.pop_first() } else { None }
-}
-
-fn kind_of_value(value: &serde_json::Value) -> Kind {
-    use serde_json::Value;
-    match value {
-        Value::Null => Kind::Null,
-        Value::Bool(_) => Kind::Boolean,
-        Value::Number(number) if number.is_f64() => Kind::Number,
-        Value::Number(_) => Kind::Integer,
-        Value::String(_) => Kind::String,
-        Value::Array(_) => Kind::Array,
-        Value::Object(_) => Kind::Object,
-    }
-}
-
-fn nullable(flat: &Flat<'_>) -> bool {
-    let kinds = flat.kinds.as_ref().is_some_and(|(kinds, _)| kinds.contains(&Kind::Null));
-    let values = flat.values.as_ref().is_some_and(|(values, _)| values.iter().any(|v| v.is_null()));
-    flat.nullable || kinds || values
-}
-
-/// Whether a property may not be there at all: its schema is `false`.
-fn forbidden(nodes: &[Node<'_>]) -> bool {
-    nodes.iter().any(|node| node.value == &serde_json::Value::Bool(false))
+    Err(Error::schema(
+        &pending.place,
+        format!("the enum has {count} values, more than {ENUM_MAX}"),
+        "mark the property `opaque`, or let the schema say only `type: string`",
+    ))
 }

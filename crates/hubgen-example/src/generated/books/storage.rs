@@ -41,7 +41,7 @@ pub struct Book {
     pub pages: Field<i64>,
     /// `self`.
     #[serde(skip_serializing_if = "Field::is_absent")]
-    pub self_: Field<Box<Book>>,
+    pub self_: Field<Box<Self>>,
     /// `title`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub title: Field<String>,

@@ -32,8 +32,8 @@ hub::sample!(enum v2::BookType);
 hub::sample!(spoke v2::Copy { number, torn });
 
 const ROUND_TRIPS: &[RoundTrip] = &[
-    RoundTrip::of::<v1::Book, storage::Book>("Book v1"), 
-    RoundTrip::of::<v2::Book, storage::Book>("Book v2"), 
+    RoundTrip::of::<v1::Book, storage::Book>("Book v1"),
+    RoundTrip::of::<v2::Book, storage::Book>("Book v2"),
 ];
 
 #[test]

@@ -159,7 +159,7 @@ impl Spoke<storage::Copy> for Copy {
         let mut bag = hub.bag;
         Ok(Self {
             number: match Probe::<change::CopyNumber>::CONVERT {
-                Some(hook) => hub.number.try_map(hook.down).and_then(Field::required).at("number")?,
+                Some(hook) => hub.number.try_map(hook.down).and_then(|it| bag.or_take("number@v1", it)).and_then(Field::required).at("number")?,
                 None => bag.unspill("number@v1", hub.number).and_then(Field::required).at("number")?,
             },
             torn: hub.torn.required().at("torn")?,
@@ -174,15 +174,13 @@ impl Spoke<storage::Copy> for Copy {
 
 /// Properties whose type is another in the hub, for [`hub::Convert`].
 pub mod change {
-    use super::*;
-
-    /// `number` of [`Copy`].
+    /// `number` of [`Copy`](super::Copy).
     #[derive(Debug)]
     pub struct CopyNumber;
+}
 
-    impl Change for CopyNumber {
-        type Spoke = Number;
-        type Hub = i64;
-        const HUB_VERSION: &'static str = "v2";
-    }
+impl Change for change::CopyNumber {
+    type Spoke = Number;
+    type Hub = i64;
+    const HUB_VERSION: &'static str = "v2";
 }

@@ -25,7 +25,7 @@ pub struct Book {
     pub pages: Field<i64>,
     /// `self`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
-    pub self_: Field<Box<Book>>,
+    pub self_: Field<Box<Self>>,
     /// `title`.
     pub title: String,
     /// `type`.
@@ -72,7 +72,7 @@ impl Spoke<storage::Book> for Book {
     fn overlay(stored: storage::Book, new: &mut storage::Book) {
         Field::<Author>::overlay(stored.author, &mut new.author);
         Field::<Vec<Copy>>::overlay(stored.copies, &mut new.copies);
-        Field::<Box<Book>>::overlay(stored.self_, &mut new.self_);
+        Field::<Box<Self>>::overlay(stored.self_, &mut new.self_);
         new.bag.overlay(stored.bag, &["*@v2"]);
     }
 }

@@ -34,10 +34,10 @@ pub struct Section {
     pub letter: Field<String>,
     /// `next`.
     #[serde(skip_serializing_if = "Field::is_absent")]
-    pub next: Field<Box<Section>>,
+    pub next: Field<Box<Self>>,
     /// `parts`.
     #[serde(skip_serializing_if = "Field::is_absent")]
-    pub parts: Field<Vec<Section>>,
+    pub parts: Field<Vec<Self>>,
     /// What versions say beyond this.
     #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
     pub bag: Bag,

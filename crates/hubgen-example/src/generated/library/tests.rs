@@ -80,10 +80,10 @@ hub::sample!(spoke v2021_01_01_preview::ShelfProperties { boards, label, lamp, o
 hub::sample!(spoke v2021_01_01_preview::Shelves { name, properties });
 
 const ROUND_TRIPS: &[RoundTrip] = &[
-    RoundTrip::of::<v2019_01_01::Shelves, storage::Shelves>("shelves 2019-01-01").partial(), 
-    RoundTrip::of::<v2020_06_01::Shelves, storage::Shelves>("shelves 2020-06-01"), 
-    RoundTrip::of::<v2021_01_01_preview::Shelves, storage::Shelves>("shelves 2021-01-01-preview"), 
-    RoundTrip::of::<v2019_01_01::ShelvesBooks, storage::ShelvesBooks>("shelves/books 2019-01-01"), 
+    RoundTrip::of::<v2019_01_01::Shelves, storage::Shelves>("shelves 2019-01-01").partial(),
+    RoundTrip::of::<v2020_06_01::Shelves, storage::Shelves>("shelves 2020-06-01"),
+    RoundTrip::of::<v2021_01_01_preview::Shelves, storage::Shelves>("shelves 2021-01-01-preview"),
+    RoundTrip::of::<v2019_01_01::ShelvesBooks, storage::ShelvesBooks>("shelves/books 2019-01-01"),
 ];
 
 #[test]

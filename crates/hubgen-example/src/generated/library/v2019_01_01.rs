@@ -153,10 +153,10 @@ pub struct Section {
     pub letter: Field<String>,
     /// `next`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
-    pub next: Field<Box<Section>>,
+    pub next: Field<Box<Self>>,
     /// `parts`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
-    pub parts: Field<Vec<Section>>,
+    pub parts: Field<Vec<Self>>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -188,8 +188,8 @@ impl Spoke<storage::Section> for Section {
     }
 
     fn overlay(stored: storage::Section, new: &mut storage::Section) {
-        Field::<Box<Section>>::overlay(stored.next, &mut new.next);
-        Field::<Vec<Section>>::overlay(stored.parts, &mut new.parts);
+        Field::<Box<Self>>::overlay(stored.next, &mut new.next);
+        Field::<Vec<Self>>::overlay(stored.parts, &mut new.parts);
         new.bag.overlay(stored.bag, &["*@2019-01-01"]);
     }
 }
@@ -307,7 +307,7 @@ impl Spoke<storage::ShelfProperties> for ShelfProperties {
             },
             weight: Field::Absent,
             width: match Probe::<change::ShelfPropertiesWidth>::CONVERT {
-                Some(hook) => hub.width.try_map(hook.down).at("width")?,
+                Some(hook) => hub.width.try_map(hook.down).and_then(|it| bag.or_take("width@2019-01-01", it)).at("width")?,
                 None => bag.unspill("width@2019-01-01", hub.width).at("width")?,
             },
             unknown: bag.take_unknown("*@2019-01-01")?,
@@ -427,55 +427,53 @@ impl Spoke<storage::ShelvesBooks> for ShelvesBooks {
 
 /// Properties whose type is another in the hub, for [`hub::Convert`].
 pub mod change {
-    use super::*;
-
-    /// `boards` of [`ShelfProperties`].
+    /// `boards` of [`ShelfProperties`](super::ShelfProperties).
     #[derive(Debug)]
     pub struct ShelfPropertiesBoards;
 
-    impl Change for ShelfPropertiesBoards {
-        type Spoke = Vec<Board>;
-        type Hub = Vec<storage::Plank>;
-        const HUB_VERSION: &'static str = "2020-06-01";
-    }
-
-    /// `depth` of [`ShelfProperties`].
+    /// `depth` of [`ShelfProperties`](super::ShelfProperties).
     #[derive(Debug)]
     pub struct ShelfPropertiesDepth;
 
-    impl Change for ShelfPropertiesDepth {
-        type Spoke = i64;
-        type Hub = Number;
-        const HUB_VERSION: &'static str = "2020-06-01";
-    }
-
-    /// `grade` of [`ShelfProperties`].
+    /// `grade` of [`ShelfProperties`](super::ShelfProperties).
     #[derive(Debug)]
     pub struct ShelfPropertiesGrade;
 
-    impl Change for ShelfPropertiesGrade {
-        type Spoke = Grade;
-        type Hub = Symbol;
-        const HUB_VERSION: &'static str = "2020-06-01";
-    }
-
-    /// `state` of [`ShelfProperties`].
+    /// `state` of [`ShelfProperties`](super::ShelfProperties).
     #[derive(Debug)]
     pub struct ShelfPropertiesState;
 
-    impl Change for ShelfPropertiesState {
-        type Spoke = String;
-        type Hub = Symbol;
-        const HUB_VERSION: &'static str = "2020-06-01";
-    }
-
-    /// `width` of [`ShelfProperties`].
+    /// `width` of [`ShelfProperties`](super::ShelfProperties).
     #[derive(Debug)]
     pub struct ShelfPropertiesWidth;
+}
 
-    impl Change for ShelfPropertiesWidth {
-        type Spoke = Number;
-        type Hub = i64;
-        const HUB_VERSION: &'static str = "2020-06-01";
-    }
+impl Change for change::ShelfPropertiesBoards {
+    type Spoke = Vec<Board>;
+    type Hub = Vec<storage::Plank>;
+    const HUB_VERSION: &'static str = "2020-06-01";
+}
+
+impl Change for change::ShelfPropertiesDepth {
+    type Spoke = i64;
+    type Hub = Number;
+    const HUB_VERSION: &'static str = "2020-06-01";
+}
+
+impl Change for change::ShelfPropertiesGrade {
+    type Spoke = Grade;
+    type Hub = Symbol;
+    const HUB_VERSION: &'static str = "2020-06-01";
+}
+
+impl Change for change::ShelfPropertiesState {
+    type Spoke = String;
+    type Hub = Symbol;
+    const HUB_VERSION: &'static str = "2020-06-01";
+}
+
+impl Change for change::ShelfPropertiesWidth {
+    type Spoke = Number;
+    type Hub = i64;
+    const HUB_VERSION: &'static str = "2020-06-01";
 }

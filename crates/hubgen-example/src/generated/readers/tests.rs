@@ -37,8 +37,8 @@ hub::sample!(enum v1::ReaderSpecLevel);
 hub::sample!(spoke v1::ReaderStatus { borrowed });
 
 const ROUND_TRIPS: &[RoundTrip] = &[
-    RoundTrip::of::<v1alpha1::Reader, storage::Reader>("Reader v1alpha1"), 
-    RoundTrip::of::<v1::Reader, storage::Reader>("Reader v1"), 
+    RoundTrip::of::<v1alpha1::Reader, storage::Reader>("Reader v1alpha1"),
+    RoundTrip::of::<v1::Reader, storage::Reader>("Reader v1"),
 ];
 
 #[test]

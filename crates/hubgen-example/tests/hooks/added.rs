@@ -1,0 +1,60 @@
+#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
+//! A hook of a type and one of a property: both are called and listed.
+
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
+
+use generated::books::{hooks, storage, v1};
+use hub::{Augment, Convert, Field, Number, Result, Spoke};
+
+impl Augment<storage::Book> for v1::Book {
+    const WRITTEN_FOR: &'static str = "v2";
+
+    fn assign_to(&self, hub: &mut storage::Book) -> Result<()> {
+        hub.title = Field::Value(self.title.to_uppercase());
+        Ok(())
+    }
+
+    fn assign_from(&mut self, hub: &storage::Book) -> Result<()> {
+        self.title = hub.title.value().map(|title| title.to_lowercase()).unwrap_or_default();
+        Ok(())
+    }
+}
+
+impl Convert for v1::change::CopyNumber {
+    const WRITTEN_FOR: &'static str = "v2";
+
+    fn up(value: Number) -> Result<i64> {
+        Ok(value.as_i64().unwrap_or_default() + 100)
+    }
+
+    fn down(value: i64) -> Result<Number> {
+        Ok(Number::from(value - 100))
+    }
+}
+
+fn main() {
+    let book = v1::Book {
+        author: Field::Absent,
+        copies: Field::Value(vec![v1::Copy {
+            number: Number::from(1),
+            torn: false,
+            unknown: hub::Object::new(),
+        }]),
+        isbn: Field::Absent,
+        pages: Field::Absent,
+        title: "emma".to_owned(),
+        r#type: Field::Absent,
+        unknown: hub::Object::new(),
+    };
+    let stored: storage::Book = book.clone().into_hub().expect("a book");
+    assert_eq!(stored.title, Field::Value("EMMA".to_owned()));
+    let copies = stored.copies.value().expect("copies");
+    assert_eq!(copies[0].number, Field::Value(101));
+    assert_eq!(v1::Book::from_hub(stored).expect("a book"), book);
+    let written: Vec<_> = hooks::HOOKS.iter().filter(|hook| hook.is_implemented).collect();
+    let written: Vec<_> = written.iter().map(|hook| hook.name).collect();
+    assert_eq!(written, ["Book", "Copy.number"]);
+}

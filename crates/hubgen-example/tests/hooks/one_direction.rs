@@ -1,0 +1,20 @@
+#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
+//! A hook that goes up and never comes down.
+
+#[path = "../../src/generated"]
+mod generated {
+    pub mod books;
+}
+
+use generated::books::{storage, v1};
+use hub::{Augment, Result};
+
+impl Augment<storage::Book> for v1::Book {
+    const WRITTEN_FOR: &'static str = "v2";
+
+    fn assign_to(&self, _hub: &mut storage::Book) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

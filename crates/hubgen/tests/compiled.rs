@@ -1,0 +1,94 @@
+//! What is generated, through the compiler: the example crate is as generated, and the crates of
+//! two real providers compile without a warning and lose nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::kit::{hubgen, own_schemas, real_schemas, text};
+use crate::real_schemas::config;
+
+/// The providers that are compiled: one with many versions, one whose kinds alternate.
+const COMPILED: [&str; 2] = ["Cache", "ServiceFabric"];
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+#[test]
+fn the_example_crate_is_as_generated() {
+    let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
+    let output = text(&project().join("crates/hubgen-example/src"));
+    let configs =
+        ["arm", "crd", "json"].map(|format| text(&own_schemas(format).join("hubgen.toml")));
+    let run = |verb| {
+        let mut arguments = vec![verb, "--output", &output];
+        arguments.extend(configs.iter().map(String::as_str));
+        hubgen(&arguments)
+    };
+    if is("FOLIO_BLESS", "1") && !is("CI", "true") {
+        run("generate").unwrap();
+    }
+    run("check").expect("run `cargo xtask bless` and read the change");
+}
+
+#[test]
+fn real_providers_compile_without_warnings_and_lose_nothing() {
+    let Some(schemas) = real_schemas() else { return };
+    let workspace = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated");
+    for provider in COMPILED {
+        write_crate(&workspace, provider, &schemas);
+    }
+    let members = COMPILED.map(|provider| format!("\"{provider}\"")).join(", ");
+    let manifest = format!(
+        "[workspace]\nresolver = \"3\"\nmembers = [{members}]\n\n\
+         [profile.dev]\ndebug = false\nopt-level = 1\n"
+    );
+    write(&workspace.join("Cargo.toml"), &manifest);
+    std::fs::copy(project().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
+    cargo(&workspace, &["test", "--workspace", "--offline", "--quiet"]);
+}
+
+/// Writes a crate with nothing in it but what is generated.
+fn write_crate(workspace: &Path, provider: &str, schemas: &Path) {
+    let directory = workspace.join(provider);
+    let hub = text(&project().join("crates/hub"));
+    let manifest = format!(
+        "[package]\nname = \"generated-{}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\nhub = {{ path = {hub:?} }}\n\
+         serde = {{ version = \"1\", features = [\"derive\"] }}\n\n\
+         [dev-dependencies]\nhub = {{ path = {hub:?}, features = [\"testing\"] }}\n",
+        provider.to_lowercase()
+    );
+    write(&directory.join("Cargo.toml"), &manifest);
+    write(&directory.join("src/lib.rs"), "//! Generated.\n\npub mod provider;\n");
+    let said = config(provider, "output = \"src\"\nmodule = \"provider\"");
+    let config = directory.join("hubgen.toml");
+    write(&config, &said);
+    hubgen(&["generate", &text(&config), "--schemas", &text(schemas)]).unwrap();
+}
+
+/// Writes a file, unless it is there already: what did not change is not compiled again.
+fn write(path: &Path, content: &str) {
+    if std::fs::read_to_string(path).is_ok_and(|found| found == content) {
+        return;
+    }
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "generated code is compiled as its users would")]
+fn cargo(workspace: &Path, arguments: &[&str]) {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(arguments)
+        .current_dir(workspace)
+        .env("CARGO_TARGET_DIR", workspace.join("target"))
+        .env("RUSTFLAGS", "-D warnings")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .output()
+        .unwrap();
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "cargo {arguments:?} failed:\n{out}{err}");
+    let passed = "test result: ok. 1 passed";
+    assert_eq!(out.matches(passed).count(), COMPILED.len(), "not every table was tried:\n{out}");
+}
