@@ -2,6 +2,7 @@
 //!
 //! Everything a run makes is made before the first file is written, for all configurations given.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -129,8 +130,15 @@ impl Command {
 
 fn made(common: &Common) -> Result<Vec<(Generated, PathBuf)>, Error> {
     let mut made = Vec::new();
+    let mut targets = BTreeSet::new();
     for path in &common.config {
         let (config, input, directory) = read(common, path)?;
+        if !targets.insert(directory.join(config.module())) {
+            return Err(Error::refused(
+                format!("{} writes the same module as another configuration", config.file),
+                "give each its own `module` or `output`",
+            ));
+        }
         let generated = generate(&config, &input)?;
         if common.strict {
             strict(&generated.report)?;

@@ -12,7 +12,7 @@ use crate::adapter::crd;
 use crate::config::{Config, Format};
 use crate::error::Error;
 use crate::load::{Input, SchemaFile};
-use crate::schema::documents::{Documents, references};
+use crate::schema::documents::{Documents, normal, references};
 use crate::version::Version;
 
 /// Where blessed schemas lie in a module's directory.
@@ -34,6 +34,7 @@ pub fn input(config: &Config, schemas: &Path, output: &Path) -> Result<Input, Er
     let files = named_files(config, schemas)?;
     for file in &files {
         let value = value(&schemas.join(&file.path), &file.path)?;
+        says_something(config, file, &value)?;
         documents.insert(&file.path, value);
     }
     referred_files(&mut documents, &files, schemas)?;
@@ -55,9 +56,9 @@ fn named_files(config: &Config, schemas: &Path) -> Result<Vec<SchemaFile>, Error
         let path = schemas.join(&said.path);
         let paths = if path.is_dir() {
             let names = listed(&path)?.into_keys().filter(|name| is_schema(config, name));
-            names.map(|name| format!("{}/{name}", said.path.trim_end_matches('/'))).collect()
+            names.map(|name| normal(&format!("{}/{name}", said.path))).collect()
         } else if path.is_file() {
-            vec![said.path.clone()]
+            vec![normal(&said.path)]
         } else {
             return Err(config.error(
                 entry,
@@ -77,6 +78,21 @@ fn named_files(config: &Config, schemas: &Path) -> Result<Vec<SchemaFile>, Error
         }
     }
     Ok(files)
+}
+
+/// Refuses a YAML file that an entry names itself and that defines no resource; in a directory,
+/// other files may lie beside those that do.
+fn says_something(config: &Config, file: &SchemaFile, value: &Value) -> Result<(), Error> {
+    let names_it = |path: &str| normal(path) == file.path;
+    let entry = config.said.schema.iter().find(|entry| names_it(&entry.get_ref().path));
+    match entry {
+        Some(entry) if value.as_array().is_some_and(Vec::is_empty) => Err(config.error(
+            entry,
+            format!("{} holds no CustomResourceDefinition", file.path),
+            "name a file that does, or change `format`".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn is_schema(config: &Config, name: &str) -> bool {

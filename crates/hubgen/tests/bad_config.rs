@@ -94,6 +94,24 @@ fn misspelt_tables_and_keys_are_refused() {
 }
 
 #[test]
+fn two_configurations_never_write_one_module() {
+    let here =
+        directory(&[("v1.json", V1), ("v2.json", V2), ("a.toml", CONFIG), ("b.toml", CONFIG)]);
+    let (a, b) = (text(&here.path().join("a.toml")), text(&here.path().join("b.toml")));
+    let refused = hubgen(&["generate", &a, &b]).unwrap_err().to_string();
+    assert_eq!(refused, format!("{b} writes the same module as another configuration"));
+    assert!(!here.path().join("generated").exists(), "nothing is written");
+}
+
+#[test]
+fn a_yaml_file_without_a_definition_is_refused() {
+    let config = "group = 'g'\nformat = 'crd'\n[[schema]]\npath = 'a.yaml'\n";
+    let here = directory(&[("a.yaml", "kind: Namespace\n"), ("hubgen.toml", config)]);
+    let refused = hubgen(&["report", &text(&here.path().join("hubgen.toml"))]).unwrap_err();
+    assert!(refused.to_string().ends_with(":3: a.yaml holds no CustomResourceDefinition"));
+}
+
+#[test]
 fn a_default_is_of_the_type_of_its_property() {
     let entry = "[[default]]\ntype = 'Shelf'\nproperty = 'width'\nvalue = 'wide'\nbecause = 'x'";
     check(entry, &["hubgen.toml:9: the default \"wide\" is not a value of `Shelf.width`", "int"]);

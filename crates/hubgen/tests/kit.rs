@@ -9,9 +9,16 @@ use hubgen::command::Command;
 use hubgen::error::Error;
 use tempfile::TempDir;
 
-/// Runs the command, and gives what it printed.
+/// Runs the command, and gives what it printed. Schemas lie beside the configuration unless
+/// `--schemas` says otherwise, whatever the environment says.
 pub(crate) fn hubgen(arguments: &[&str]) -> Result<String, Error> {
-    let command = Command::try_parse_from(["hubgen"].iter().chain(arguments)).unwrap();
+    let config = arguments.iter().find(|argument| argument.ends_with(".toml")).unwrap();
+    let beside = text(Path::new(config).parent().unwrap());
+    let mut arguments = [&["hubgen"], arguments].concat();
+    if !arguments.contains(&"--schemas") {
+        arguments.extend(["--schemas", &beside]);
+    }
+    let command = Command::try_parse_from(arguments).unwrap();
     let mut out = Vec::new();
     command.run(&mut out)?;
     Ok(String::from_utf8(out).unwrap())

@@ -6,5 +6,6 @@ mod bad_schemas;
 mod blessing;
 mod compiled;
 mod golden;
+mod guide;
 mod kit;
 mod real_schemas;

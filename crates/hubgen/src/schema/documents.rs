@@ -186,7 +186,7 @@ pub fn references(value: &Value) -> Vec<&str> {
 }
 
 /// A path without `.`, `..` and empty steps.
-fn normal(path: &str) -> String {
+pub(crate) fn normal(path: &str) -> String {
     let absolute = if path.starts_with('/') && !path.starts_with("//") { "/" } else { "" };
     let mut steps: Vec<&str> = Vec::new();
     for step in path.split('/') {
