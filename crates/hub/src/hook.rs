@@ -32,7 +32,7 @@ pub trait Augment<Hub: Stored + Clone>: Spoke<Hub> + Clone {
     /// Completes a new value of the hub, which comes from this version, with what the stored value
     /// has and this version cannot express, in the properties that are left to the hook. It runs
     /// before the rest is completed. A hook that writes such properties whole needs nothing here.
-    fn overlay(stored: &Hub, new: &mut Hub) {
+    fn complete(stored: &Hub, new: &mut Hub) {
         let _ = (stored, new);
     }
 }
@@ -76,8 +76,8 @@ pub struct AugmentHook<S, H> {
     pub assign_to: fn(&S, &mut H) -> Result<()>,
     /// [`Augment::assign_from`].
     pub assign_from: fn(&mut S, &H) -> Result<()>,
-    /// [`Augment::overlay`].
-    pub overlay: fn(&H, &mut H),
+    /// [`Augment::complete`].
+    pub complete: fn(&H, &mut H),
 }
 
 /// The two functions of a [`Convert`].
@@ -120,7 +120,7 @@ impl<S: Augment<H>, H: Stored + Clone> Probe<(S, H)> {
             clone_hub: H::clone,
             assign_to: S::assign_to,
             assign_from: S::assign_from,
-            overlay: S::overlay,
+            complete: S::complete,
         })
     };
 }

@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::naming::snake;
 use crate::version::Spelling;
 use entry::{
-    Accept, DefaultValue, Entry, Hub, Kept, Name, Place, RenameProperty, RenameType, Schema,
+    Accept, DefaultValue, Entry, Hub, Kept, Manual, Name, Place, RenameProperty, RenameType,
+    Schema,
 };
 
 /// The schema language of a group.
@@ -85,7 +86,7 @@ pub struct Said {
     pub opaque: Vec<Entry<Place>>,
     /// Properties that a hand-written hook converts.
     #[serde(default)]
-    pub manual: Vec<Entry<Place>>,
+    pub manual: Vec<Entry<Manual>>,
     /// Values for required properties that are missing.
     #[serde(default)]
     pub default: Vec<Entry<DefaultValue>>,

@@ -188,7 +188,7 @@ impl Objects<'_> {
         code.block(&start, "}", |code| {
             if self.steps.iter().any(|it| it.step.step == Step::Manual) {
                 let start = "if let Some(hook) = Self::AUGMENT {";
-                code.block(start, "}", |code| code.line("(hook.overlay)(&stored, new);"));
+                code.block(start, "}", |code| code.line("(hook.complete)(&stored, new);"));
             }
             if !spilled.is_empty() {
                 code.line("let mut bag = stored.bag;");
