@@ -11,6 +11,10 @@ use crate::generated::kinds::fission_io_v1::{
 use crate::generated::kinds::storage;
 
 const RUNTIME: &str = "runtime@fission.io/v1";
+const VERSION: &str = "version@fission.io/v1";
+
+/// The version of the contract between platform and environment that folio keeps.
+const CONTRACT: i64 = 3;
 
 impl Augment<storage::EnvironmentSpec> for EnvironmentSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
@@ -20,6 +24,9 @@ impl Augment<storage::EnvironmentSpec> for EnvironmentSpec {
         runtime_up(&self.runtime, &mut hub.runtime, &mut hub.image, bag)?;
         hub.builder = lens::up::<Builder>(&self.builder, bag)?;
         hub.network = lens::up::<Network>(&self.allow_access_to_external_network, bag)?;
+        if self.version != CONTRACT {
+            bag.insert(VERSION, self.version.into());
+        }
         Ok(())
     }
 
@@ -31,6 +38,7 @@ impl Augment<storage::EnvironmentSpec> for EnvironmentSpec {
         self.runtime = runtime;
         self.builder = lens::down::<Builder>(&hub.builder, bag)?;
         self.allow_access_to_external_network = lens::down::<Network>(&hub.network, bag)?;
+        self.version = lens::kept(bag, VERSION)?.into_value().unwrap_or(CONTRACT);
         Ok(())
     }
 

@@ -257,7 +257,6 @@ impl Spoke<storage::EnvironmentSpec> for EnvironmentSpec {
         bag.put("keeparchive@fission.io/v1", self.keeparchive).at("keeparchive")?;
         bag.put_json("resources@fission.io/v1", self.resources);
         bag.put("terminationGracePeriod@fission.io/v1", self.termination_grace_period).at("terminationGracePeriod")?;
-        bag.put("version@fission.io/v1", Field::Value(self.version)).at("version")?;
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::EnvironmentSpec {
             poolsize: self.poolsize,
@@ -278,7 +277,7 @@ impl Spoke<storage::EnvironmentSpec> for EnvironmentSpec {
             resources: bag.take_json("resources@fission.io/v1"),
             runtime: Field::Absent.required_or_json("{\"image\":\"\"}").at("runtime")?,
             termination_grace_period: bag.take("terminationGracePeriod@fission.io/v1").at("terminationGracePeriod")?,
-            version: bag.take("version@fission.io/v1").at("version")?.required_or(|| 3),
+            version: Field::Absent.required_or(|| 3),
             unknown: bag.take_unknown("*@fission.io/v1")?,
         })
     }
@@ -300,7 +299,7 @@ impl Spoke<storage::EnvironmentSpec> for EnvironmentSpec {
 
 const _: () = assert!(
     Probe::<(EnvironmentSpec, storage::EnvironmentSpec)>::AUGMENT.is_some(),
-    "`allowAccessToExternalNetwork`, `builder`, `runtime` of `EnvironmentSpec` is converted by hand: implement `hub::Augment`"
+    "`allowAccessToExternalNetwork`, `builder`, `runtime`, `version` of `EnvironmentSpec` is converted by hand: implement `hub::Augment`"
 );
 
 hub::open_enum! {

@@ -124,7 +124,6 @@ hub::sample!(hub storage::EnvironmentSpec { builder, command, image, network, po
         bag "keeparchive@fission.io/v1": bool;
         bag "resources@fission.io/v1": Value;
         bag "terminationGracePeriod@fission.io/v1": i64;
-        bag "version@fission.io/v1": i64;
     });
 hub::sample!(hub storage::Function {}
     required { metadata, spec }
