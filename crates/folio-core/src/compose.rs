@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use folio_model::{
     AppName, Bag, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec,
-    RunSettings,
-    Snapshot, SnapshotError, Tree, TreeEntry, TreeTotals,
+    RunSettings, Snapshot, SnapshotError, Tree, TreeEntry, TreeTotals,
 };
 
 use crate::archive;

@@ -234,10 +234,11 @@ fn collect_bagged(value: &Value, path: &str, found: &mut Vec<Bagged>) {
                 ("*", Value::Object(unknown)) => unknown.keys().map(String::as_str).collect(),
                 _ => vec![name],
             };
-            found.extend(names.into_iter().map(|name| Bagged {
-                path: join(path, name),
-                version: version.to_owned(),
-            }));
+            found.extend(
+                names
+                    .into_iter()
+                    .map(|name| Bagged { path: join(path, name), version: version.to_owned() }),
+            );
         }
     }
 }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use folio_core::ports::{Ledger as _, Migrated, SystemClock};
 use folio_core::{Folio, Settings};
 use folio_kinds::{HUB_VERSION, Manifest, Stored, mapping};
-use folio_model::{
-    AppName, Change, Digest, Edit, Kind, Snapshot, Timestamp, Version, canonical,
-};
+use folio_model::{AppName, Change, Digest, Edit, Kind, Snapshot, Timestamp, Version, canonical};
 use folio_store::DataDirectory;
 use folio_testkit::conformance::ledger::world::{World, package};
 use serde_json::{Value, json};
@@ -80,7 +78,8 @@ async fn left_behind(directory: &Path) -> Vec<(Digest, Snapshot)> {
     for (kind, name, digest, snapshot) in &published {
         let unit = world.create(*kind, name).await;
         let next = world.unit(&unit).await.next_number;
-        let version = Version { snapshot: *digest, ..world.version(next, &format!("{name}v"), snapshot) };
+        let version =
+            Version { snapshot: *digest, ..world.version(next, &format!("{name}v"), snapshot) };
         let edits = vec![Edit::Publish { uid: unit.uid, version, waits: false }];
         let change: Change = world.change(edits);
         world.append(change).await.unwrap();

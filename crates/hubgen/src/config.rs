@@ -14,8 +14,7 @@ use crate::error::Error;
 use crate::naming::snake;
 use crate::version::Spelling;
 use entry::{
-    Accept, DefaultValue, Entry, Hub, Kept, Manual, Name, Place, RenameProperty, RenameType,
-    Schema,
+    Accept, DefaultValue, Entry, Hub, Kept, Manual, Name, Place, RenameProperty, RenameType, Schema,
 };
 
 /// The schema language of a group.

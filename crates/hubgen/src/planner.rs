@@ -289,12 +289,7 @@ impl Planner<'_> {
 
     /// Whether a property is left to a hook. Where both sides agree, as in the stored version
     /// itself, there is nothing to do by hand, unless the entry names the version.
-    fn is_manual(
-        &mut self,
-        id: &PairId,
-        places: &[(&TypeId, &Property)],
-        changed: bool,
-    ) -> bool {
+    fn is_manual(&mut self, id: &PairId, places: &[(&TypeId, &Property)], changed: bool) -> bool {
         let mut any = false;
         for entry in &self.config.said.manual {
             let version = entry.get_ref().version.as_deref();

@@ -119,7 +119,10 @@ impl Lens for Builder {
         spoke.command.value().filter(|command| !command.is_empty()).cloned()
     }
 
-    fn down(command: &String, kept: Option<EnvironmentSpecBuilder>) -> Option<EnvironmentSpecBuilder> {
+    fn down(
+        command: &String,
+        kept: Option<EnvironmentSpecBuilder>,
+    ) -> Option<EnvironmentSpecBuilder> {
         if command.is_empty() {
             return None;
         }

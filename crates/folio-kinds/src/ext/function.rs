@@ -78,10 +78,9 @@ fn run_over(
     lens::overlay::<Idle>(&stored.idle_ms, &mut written.idle_ms);
     lens::overlay::<Concurrency>(&stored.concurrency, &mut written.concurrency);
     lens::overlay::<OnceOnly>(&stored.requests_per_worker, &mut written.requests_per_worker);
-    for (stored, written) in [
-        (&stored.scale_min, &mut written.scale_min),
-        (&stored.scale_max, &mut written.scale_max),
-    ] {
+    for (stored, written) in
+        [(&stored.scale_min, &mut written.scale_min), (&stored.scale_max, &mut written.scale_max)]
+    {
         if scale(stored) == scale(written) {
             *written = *stored;
         }
@@ -268,10 +267,7 @@ fn strategy_up(
     Ok(())
 }
 
-fn strategy_down(
-    run: &storage::FunctionSpecRun,
-    bag: &Bag,
-) -> Result<FunctionSpecInvokeStrategy> {
+fn strategy_down(run: &storage::FunctionSpecRun, bag: &Bag) -> Result<FunctionSpecInvokeStrategy> {
     let kept: Field<FunctionSpecInvokeStrategy> = lens::kept(bag, STRATEGY)?;
     let kept = kept.into_value().unwrap_or_else(FunctionSpecInvokeStrategy::empty);
     Ok(scaled(kept, run))

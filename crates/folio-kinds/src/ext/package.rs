@@ -48,9 +48,5 @@ impl Lens for Environment {
 }
 
 fn unnamed() -> PackageSpecEnvironment {
-    PackageSpecEnvironment {
-        name: Field::Absent,
-        namespace: String::new(),
-        unknown: Object::new(),
-    }
+    PackageSpecEnvironment { name: Field::Absent, namespace: String::new(), unknown: Object::new() }
 }

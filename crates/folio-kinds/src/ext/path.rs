@@ -16,7 +16,10 @@ impl Convert for HTTPTriggerSpecPath {
         let text = written(&path);
         let text = text.filter(|text| read(text.clone()) == path);
         text.ok_or_else(|| {
-            Error::new("a path that `/a`, `/a/*` or `/a/**` can say", "one that needs a later version")
+            Error::new(
+                "a path that `/a`, `/a/*` or `/a/**` can say",
+                "one that needs a later version",
+            )
         })
     }
 }

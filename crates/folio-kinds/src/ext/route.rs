@@ -58,11 +58,7 @@ struct Place {
 
 impl Place {
     fn of(spec: &HTTPTriggerSpec) -> Self {
-        Self {
-            url: spec.relativeurl.clone(),
-            prefix: spec.prefix.clone(),
-            keep: spec.keep_prefix,
-        }
+        Self { url: spec.relativeurl.clone(), prefix: spec.prefix.clone(), keep: spec.keep_prefix }
     }
 
     /// The path it means: a prefix goes before a whole path. What the path does not say is kept.

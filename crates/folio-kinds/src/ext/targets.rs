@@ -195,7 +195,10 @@ impl Augment<storage::MessageQueueTriggerSpec> for MessageQueueTriggerSpec {
         Ok(())
     }
 
-    fn complete(stored: &storage::MessageQueueTriggerSpec, new: &mut storage::MessageQueueTriggerSpec) {
+    fn complete(
+        stored: &storage::MessageQueueTriggerSpec,
+        new: &mut storage::MessageQueueTriggerSpec,
+    ) {
         lens::overlay::<Queued>(&stored.targets, &mut new.targets);
     }
 }

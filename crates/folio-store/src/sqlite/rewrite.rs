@@ -17,7 +17,8 @@ pub(super) fn batch(
     at: Timestamp,
 ) -> Result<Migrated, StoreError> {
     // Spelled out, because only then is the index of the few that are left used.
-    let sql = "SELECT digest, body, hub, rewritten FROM snapshots WHERE hub <> 'folio.dev/v1' LIMIT ?1";
+    let sql =
+        "SELECT digest, body, hub, rewritten FROM snapshots WHERE hub <> 'folio.dev/v1' LIMIT ?1";
     let older = all(conn, sql, [rows(limit)], |row| Ok((digest(row, 0)?, Body::read(row, 1)?)))?;
     for (name, body) in &older {
         let body = canonical::encode(&read_snapshot(*name, body)?);

@@ -61,8 +61,7 @@ pub(crate) fn convert(convert: &Convert, format: Format) -> Result<()> {
 
 /// Prints what a kind or a property is.
 pub(crate) fn explain(explain: &Explain, format: Format) -> Result<()> {
-    let refused =
-        |error: ExplainError| Problem::new(error.to_string()).hint(error.hint());
+    let refused = |error: ExplainError| Problem::new(error.to_string()).hint(error.hint());
     let explained = folio_kinds::explain(&explain.subject, explain.api_version.as_deref());
     let explained = explained.map_err(refused)?;
     format.item(&Shown::from(&explained), |_| words(&explained))
@@ -104,10 +103,8 @@ fn print(values: &[Value], format: Format) -> Result<()> {
 }
 
 fn words(explained: &Explained) -> String {
-    let mut lines = vec![
-        format!("KIND:     {}", explained.kind),
-        format!("VERSION:  {}", explained.version),
-    ];
+    let mut lines =
+        vec![format!("KIND:     {}", explained.kind), format!("VERSION:  {}", explained.version)];
     if !explained.path.is_empty() {
         lines.push(format!("FIELD:    {} <{}>", explained.path, explained.ty));
     }

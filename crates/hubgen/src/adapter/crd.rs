@@ -40,10 +40,8 @@ pub fn roots<'a>(
             Spelling::Plain => Version::new(name),
             Spelling::Qualified => Version::new(&qualified),
         };
-        let identity = vec![
-            ("apiVersion".to_owned(), qualified),
-            ("kind".to_owned(), kind.to_owned()),
-        ];
+        let identity =
+            vec![("apiVersion".to_owned(), qualified), ("kind".to_owned(), kind.to_owned())];
         let root = Root { kind: kind.to_owned(), node, identity, without: Vec::new() };
         roots.push((version, root));
     }
