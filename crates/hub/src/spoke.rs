@@ -135,19 +135,11 @@ impl<T: Spoke<H>, H> Spoke<Box<H>> for Box<T> {
 
 impl<T: Spoke<H>, H> Spoke<Vec<H>> for Vec<T> {
     fn up(self) -> Result<Vec<H>> {
-        let numbered = self.into_iter().enumerate();
-        let converted = numbered.map(|(index, item)| {
-            item.into_hub().map_err(|error| error.within(Segment::Item(index)))
-        });
-        converted.collect()
+        each(self, T::into_hub)
     }
 
     fn down(hub: Vec<H>) -> Result<Self> {
-        let numbered = hub.into_iter().enumerate();
-        let converted = numbered.map(|(index, item)| {
-            T::from_hub(item).map_err(|error| error.within(Segment::Item(index)))
-        });
-        converted.collect()
+        each(hub, T::from_hub)
     }
 
     /// Completes every new item with the first stored one that is the same and not used yet.
@@ -200,6 +192,17 @@ impl<T: Spoke<H>, H> Spoke<BTreeMap<String, H>> for BTreeMap<String, T> {
     fn fits(&self) -> bool {
         self.values().all(T::fits)
     }
+}
+
+/// Converts every item; an error names the item. Collecting results would not know how many there
+/// are and ask for memory again and again.
+fn each<T, U>(items: Vec<T>, convert: impl Fn(T) -> Result<U>) -> Result<Vec<U>> {
+    let mut converted = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
+        let item = convert(item).map_err(|error| error.within(Segment::Item(index)))?;
+        converted.push(item);
+    }
+    Ok(converted)
 }
 
 /// Keeps what is stored of a property that the writing version cannot express.

@@ -79,9 +79,9 @@ pub enum Step {
     Convert {
         /// How.
         conversion: Conversion,
-        /// Present where some spoke values do not fit the hub: a null the hub does not allow, a
-        /// fraction where it has whole numbers. These go to the bag under this key instead, and
-        /// the way down looks there first.
+        /// Present where some spoke values do not fit the hub: a fraction where it has whole
+        /// numbers. These go to the bag under this key instead, and the way down looks there
+        /// first. A null always fits, because storage tells absent, null and empty apart.
         bag: Option<String>,
     },
     /// The spoke's value goes to the bag of the storage object under this key, as JSON, and comes

@@ -259,7 +259,7 @@ impl Planner<'_> {
         let step = if self.is_manual(id, &[(&id.spoke, spoke), (&id.hub, hub)], !same) {
             Step::Manual
         } else {
-            self.step(id, (spoke, hub), converted)
+            self.step(id, spoke, converted)
         };
         PropertyStep {
             spoke: Some(spoke.wire.clone()),
@@ -270,12 +270,7 @@ impl Planner<'_> {
         }
     }
 
-    fn step(
-        &mut self,
-        id: &PairId,
-        (spoke, hub): (&Property, &Property),
-        converted: Option<Converted>,
-    ) -> Step {
+    fn step(&mut self, id: &PairId, spoke: &Property, converted: Option<Converted>) -> Step {
         let key = self.keys.of(&id.spoke, spoke);
         let Some(Converted { conversion, partial }) = converted else {
             return Step::Bag { key };
@@ -283,7 +278,7 @@ impl Planner<'_> {
         if let Some(pair) = pair_of(&conversion) {
             self.queue.push_back(pair.clone());
         }
-        let bag = (partial || (spoke.nullable && !hub.nullable)).then_some(key);
+        let bag = partial.then_some(key);
         Step::Convert { conversion, bag }
     }
 

@@ -120,3 +120,35 @@ fn strict_fails_until_every_loss_is_accepted() {
     assert!(!here.path().join("generated").exists());
     hubgen(&["generate", &text(&config)]).unwrap();
 }
+
+/// Generates three versions of a shelf, of which only the first two have `paint`, and gives the
+/// second's module.
+fn second_version(paint: &str) -> String {
+    let shelf = |properties: &str| {
+        format!(r#"{{"title": "Shelf", "type": "object", "properties": {{{properties}}}}}"#)
+    };
+    let schemas = [
+        shelf(r#""label": {"type": "string"}, "paint": {"type": "string"}"#),
+        shelf(&format!(r#""width": {{"type": "integer"}}, "paint": {{"type": "{paint}"}}"#)),
+        shelf(r#""width": {"type": "integer"}"#),
+    ];
+    let mut config = "group = \"shelves\"\nformat = \"json-schema\"\n".to_owned();
+    let here = directory(&[]);
+    for (index, schema) in schemas.iter().enumerate() {
+        let version = format!("v{}", index + 1);
+        std::fs::write(here.path().join(format!("{version}.json")), schema).unwrap();
+        write!(config, "[[schema]]\npath = \"{version}.json\"\nversion = \"{version}\"\n").unwrap();
+    }
+    let path = here.path().join("hubgen.toml");
+    std::fs::write(&path, config).unwrap();
+    hubgen(&["generate", &text(&path)]).unwrap();
+    std::fs::read_to_string(here.path().join("generated/shelves/v2.rs")).unwrap()
+}
+
+#[test]
+fn a_key_of_the_bag_names_the_first_version_with_the_shape() {
+    let same = second_version("string");
+    assert!(same.contains("\"paint@v1\"") && !same.contains("\"paint@v2\""), "{same}");
+    let other = second_version("integer");
+    assert!(other.contains("\"paint@v2\"") && !other.contains("\"paint@v1\""), "{other}");
+}

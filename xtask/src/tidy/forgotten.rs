@@ -47,11 +47,10 @@ fn is_declared(file: &File, texts: &BTreeMap<&str, &str>) -> bool {
     parents.iter().filter_map(|parent| texts.get(&**parent)).any(declares)
 }
 
-/// Whether the crate's one test binary gives the file to the compiler by its path.
+/// Whether the test beside the file's directory gives it to the compiler by its path.
 fn is_a_case(file: &File, texts: &BTreeMap<&str, &str>) -> bool {
     let Some(place) = within_crate(&file.path) else { return false };
-    let Some(directory) = file.path.strip_suffix(place) else { return false };
-    let tests = texts.get(&*format!("{directory}tests/main.rs"));
+    let tests = texts.get(&*format!("{}.rs", split(&file.path).0));
     tests.is_some_and(|text| text.contains(&format!("\"{place}\"")))
 }
 
@@ -116,9 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn a_program_for_the_compiler_is_named_by_the_one_binary() {
-        let main = ("tests/main.rs", "cases.compile_fail(\"tests/bad/b.rs\");\n");
-        let files = [main, ("tests/bad/b.rs", ""), ("tests/bad/c.rs", "")];
+    fn a_program_for_the_compiler_is_named_by_its_test() {
+        let test = ("tests/bad.rs", "cases.compile_fail(\"tests/bad/b.rs\");\n");
+        let main = ("tests/main.rs", "mod bad;\n");
+        let files = [main, test, ("tests/bad/b.rs", ""), ("tests/bad/c.rs", "")];
         check(&files, &["tests/bad/c.rs"]);
     }
 

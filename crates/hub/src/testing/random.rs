@@ -155,11 +155,11 @@ impl Sample for Value {
 
 impl<T: Sample> Sample for Field<T> {
     fn sample(random: &mut Random) -> Self {
-        match random.below(8) {
-            0..3 => Self::Absent,
-            3 => Self::Null,
-            _ if random.is_deep() => Self::Absent,
-            _ => Self::Value(random.value()),
+        // The deeper, the rarer: values stay small, and small ones show mistakes as well.
+        match random.below(8 + u64::from(random.depth)) {
+            0 => Self::Null,
+            1..5 if !random.is_deep() => Self::Value(random.value()),
+            _ => Self::Absent,
         }
     }
 }

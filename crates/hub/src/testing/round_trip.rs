@@ -51,17 +51,9 @@ impl RoundTrip {
         self.refusals = Refusals::Expected;
         self
     }
-}
 
-/// Tries every round trip with many values. Hand-written hooks may refuse values of the hub, so
-/// where there is one, that is no mistake.
-///
-/// # Panics
-/// Panics with the first value that comes back different, and the seed that made it.
-pub fn check(round_trips: &[RoundTrip], hooks: &[Hook]) {
-    let values = values();
-    let is_hooked = hooks.iter().any(|hook| hook.is_implemented);
-    for RoundTrip { name, run, refusals } in round_trips {
+    fn check(&self, values: u64, is_hooked: bool) {
+        let Self { name, run, refusals } = self;
         let mut accepted = 0;
         for seed in 0..values {
             match run(&mut Random::new(seed)) {
@@ -74,6 +66,23 @@ pub fn check(round_trips: &[RoundTrip], hooks: &[Hook]) {
         }
         assert!(accepted > 0, "{name}: every value was refused, so nothing was tried");
     }
+}
+
+/// Tries every round trip with many values. Hand-written hooks may refuse values of the hub, so
+/// where there is one, that is no mistake.
+///
+/// # Panics
+/// Panics with the first value that comes back different, and the seed that made it.
+pub fn check(round_trips: &[RoundTrip], hooks: &[Hook]) {
+    let values = values();
+    let is_hooked = hooks.iter().any(|hook| hook.is_implemented);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for first in 0..threads {
+            let some = round_trips.iter().skip(first).step_by(threads);
+            scope.spawn(move || some.for_each(|it| it.check(values, is_hooked)));
+        }
+    });
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a test tries is the tester's choice")]

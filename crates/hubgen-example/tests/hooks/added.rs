@@ -1,4 +1,3 @@
-#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook of a type and one of a property: both are called and listed.
 
 #[path = "../../src/generated"]

@@ -1,4 +1,3 @@
-#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook whose function has another name.
 
 #[path = "../../src/generated"]

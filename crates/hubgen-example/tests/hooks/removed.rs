@@ -1,4 +1,3 @@
-#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! Without a hook the generated conversion is all there is.
 
 #[path = "../../src/generated"]

@@ -1,4 +1,3 @@
-#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook for a hub that the type is not stored as.
 
 #[path = "../../src/generated"]

@@ -1,4 +1,3 @@
-#![expect(dead_code, reason = "a program of one hook uses little of the generated code")]
 //! A hook of a property whose type in the hub is another.
 
 #[path = "../../src/generated"]

@@ -150,16 +150,11 @@ impl Spoke<'_> {
     }
 }
 
-/// The key under which values that do not fit the hub go to the bag. The hub can hold `null`
-/// anywhere, so only numbers may not fit.
+/// The key under which values that do not fit the hub go to the bag.
 pub(super) fn spill_key(step: &PropertyStep) -> Option<&str> {
     match &step.step {
-        Step::Convert { conversion, bag: Some(key) }
-            if matches!(leaf(conversion), Conversion::NumberToInteger) =>
-        {
-            Some(key)
-        }
-        _ => None,
+        Step::Convert { bag, .. } => bag.as_deref(),
+        Step::Bag { .. } | Step::Skip | Step::Manual => None,
     }
 }
 
