@@ -101,7 +101,7 @@ async fn check_whole(data: &DataDirectory, published: &[(Digest, Snapshot)]) {
 }
 
 /// How many bodies are in the older version.
-fn older_bodies(directory: &Path) -> usize {
+fn older_bodies(directory: &Path) -> i64 {
     let database = rusqlite::Connection::open(directory.join("folio.db")).unwrap();
     let sql = "SELECT count(*) FROM snapshots WHERE hub = ?1";
     database.query_row(sql, [OLDER], |row| row.get(0)).unwrap()
@@ -113,7 +113,7 @@ async fn a_directory_of_an_older_hub_reads_and_migrates() {
     let published = left_behind(directory.path()).await;
     let data = open(directory.path()).await;
     check_whole(&data, &published).await;
-    assert_eq!(older_bodies(directory.path()), 2 * UNITS, "reading rewrites nothing");
+    assert_eq!(older_bodies(directory.path()), 2 * UNITS as i64, "reading rewrites nothing");
 
     let folio = folio(&data);
     let report = folio.migrate_storage().await.unwrap();
