@@ -18,6 +18,8 @@ const BLESS: Program<'static> = Program::new(
         "folio-run",
         "--package",
         "hubgen",
+        "--package",
+        "folio-kinds",
     ],
 )
 .with(&[("FOLIO_BLESS", "1")]);

@@ -73,12 +73,19 @@ fn of_storage() -> Vec<Operation> {
     const STORAGE: &str = "/folio/v1/storage";
     const SWEEP: &str = "/folio/v1/storage/sweep";
     const CHECK: &str = "/folio/v1/storage/check";
+    const MIGRATE: &str = "/folio/v1/storage/migrate";
     vec![
         Operation::new(post(MISSING), "missing", "Ask what has to be uploaded", storage::missing),
         Operation::new(post(BLOBS), "upload", "Upload nodes, all or none", storage::upload),
         Operation::new(get(STORAGE), "usage", "Say how much is stored", storage::usage),
         Operation::new(post(SWEEP), "sweep", "Remove bytes nothing reaches", storage::sweep),
         Operation::new(post(CHECK), "check", "Read everything back, list damage", storage::check),
+        Operation::new(
+            post(MIGRATE),
+            "migrateStorage",
+            "Rewrite what is stored in an older version of the hub",
+            storage::migrate,
+        ),
     ]
 }
 

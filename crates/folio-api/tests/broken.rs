@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use folio_core::ports::{Damage, Ledger, Look, Plan, StoreError};
+use folio_core::ports::{Damage, Ledger, Look, Migrated, Plan, StoreError};
 use folio_core::{Folio, Settings};
-use folio_model::Entry;
+use folio_model::{Entry, Timestamp};
 use folio_store::{MemoryIndex, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
 use tokio::sync::watch;
@@ -30,6 +30,10 @@ impl Ledger for Broken {
     }
 
     async fn verify(&self) -> Result<Vec<Damage>, StoreError> {
+        Err(self.0())
+    }
+
+    async fn migrate_storage(&self, _: usize, _: Timestamp) -> Result<Migrated, StoreError> {
         Err(self.0())
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use folio_model::{
-    AppName, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec, RunSettings,
-    Snapshot, SnapshotError, Tree, TreeEntry, TreeTotals,
+    AppName, Bag, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec,
+    RunSettings, Snapshot, SnapshotError, Tree, TreeEntry, TreeTotals,
 };
 
 use crate::archive;
@@ -359,11 +359,17 @@ fn package_of(
         Some(files) => (files.source, files.deployment),
         None => (kept.and_then(|base| base.source), kept.and_then(|base| base.deployment)),
     };
-    let build_command = base.and_then(|base| base.build_command);
+    let (build_command, mut bag) =
+        base.map_or((None, Bag::new()), |base| (base.build_command, base.bag));
+    if given.files.is_some() {
+        // What a manifest said of other files is about those.
+        bag.retain(|part, _| !part.starts_with("/source") && !part.starts_with("/deployment"));
+    }
     // A build command that was not given again is kept only as long as there is something to build.
     let build_command =
         given.build_command.clone().or_else(|| build_command.filter(|_| source.is_some()));
-    let spec = PackageSpec { environment, source, deployment, build_command, environment_snapshot };
+    let spec =
+        PackageSpec { environment, source, deployment, build_command, environment_snapshot, bag };
     Snapshot::Package(spec.clone()).validate()?;
     Ok(spec)
 }
@@ -387,6 +393,7 @@ pub(crate) fn function(
             .or_else(|| base.and_then(|base| base.entrypoint.clone())),
         environment_snapshot: scope.freeze(environment, before)?,
         run: run_settings(base.map(|base| &base.run), given),
+        bag: base.map(|base| base.bag.clone()).unwrap_or_default(),
     };
     Snapshot::Function(spec.clone()).validate()?;
     Ok(spec)

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use folio_model::{
     AppName, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Network, Origin, RuntimeKind,
-    Snapshot, SnapshotError, Unit, UnitKey, VersionKey,
+    Snapshot, SnapshotError, Unit, UnitKey, VersionKey, image,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,6 @@ use crate::ports::{State, StoreError};
 use crate::request::{Caller, Cascade, Onto};
 use crate::view::{self, Done, Removed, VersionView};
 use crate::{Class, Code, Explain, Folio, code, delete, folio, history, publish, resolve};
-
-mod image;
 
 /// Why an environment was not found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -327,6 +325,7 @@ fn lay_over(
         builder,
         poolsize: fields.poolsize.or(base.poolsize),
         network: fields.network.unwrap_or(base.network),
+        bag: base.bag,
     };
     Snapshot::Environment(spec.clone()).validate()?;
     Ok(spec)

@@ -15,6 +15,8 @@ pub use blobs::{About, Blobs, Damage, Node, Stored, SweepMark, Swept, Usage};
 pub use body::{Body, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
-pub use ledger::{Ledger, Look, Page, PendingBuild, Plan, StandingTrigger, State, TokenRecord};
+pub use ledger::{
+    Ledger, Look, Migrated, Page, PendingBuild, Plan, StandingTrigger, State, TokenRecord,
+};
 pub use queue::{Lease, Queue, Task};
 pub use runtime::Runtime;

@@ -333,6 +333,7 @@ fn lay_over(
         Some(methods) => methods.iter().map(|method| method.to_ascii_uppercase()).collect(),
         None => kept.map(|base| base.methods.clone()).unwrap_or_default(),
     };
+    let bag = kept.map(|base| base.bag.clone()).unwrap_or_default();
     let (sticky, cors) = base.map_or((None, None), |base| (base.sticky, base.cors));
     let sticky = sticky.filter(|_| !fields.unset.contains(&RouteSetting::Sticky));
     let cors = cors.filter(|_| !fields.unset.contains(&RouteSetting::Cors));
@@ -343,6 +344,7 @@ fn lay_over(
         targets: targets.filter(|targets| !targets.is_empty()).ok_or(Error::NoTarget)?,
         sticky: fields.sticky.clone().or(sticky),
         cors: fields.cors.clone().or(cors),
+        bag,
     };
     Snapshot::Trigger(TriggerSpec::Http(spec.clone())).validate()?;
     overlap::check_patterns(&spec)?;

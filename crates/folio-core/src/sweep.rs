@@ -1,4 +1,4 @@
-//! Gives back the bytes nothing reaches, and checks that everything else is whole.
+//! Gives back the bytes nothing reaches, brings storage to its newest form, and checks that everything is whole.
 
 use folio_model::{Digest, Timestamp};
 use schemars::JsonSchema;
@@ -6,6 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Folio;
 use crate::ports::{Damage, StoreError, SweepMark};
+
+/// Snapshots rewritten in one transaction: few enough that nobody who writes waits long.
+const REWRITTEN_AT_ONCE: usize = 100;
+
+/// How a migration of the storage went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MigrationReport {
+    /// The version of the hub that everything stored is in.
+    pub hub_version: String,
+    /// Snapshots that were in an older one.
+    pub rewritten: u64,
+    /// Since when everything is.
+    pub done_at: Timestamp,
+}
 
 /// What is stored, and what a sweep removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +68,19 @@ impl Folio {
             objects: usage.objects,
             stored_bytes: usage.stored_bytes,
         })
+    }
+
+    /// Rewrites what is stored in an older version of the hub, a little at a time. What was rewritten stays so if
+    /// it is stopped, and the next run goes on from there. Nothing published changes: digests stay as they are.
+    pub async fn migrate_storage(&self) -> Result<MigrationReport, StoreError> {
+        let mut rewritten = 0;
+        loop {
+            let batch = self.ledger.migrate_storage(REWRITTEN_AT_ONCE, self.clock.now()).await?;
+            rewritten += batch.rewritten;
+            if let Some(done_at) = batch.done_at {
+                return Ok(MigrationReport { hub_version: batch.hub, rewritten, done_at });
+            }
+        }
     }
 
     /// Reads everything back and lists what is damaged.

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use folio_core::ports::{Damage, Ledger, Look, Plan, StoreError};
+use folio_core::ports::{Damage, Ledger, Look, Migrated, Plan, StoreError};
 use folio_core::request::{AliasTarget, Expect, Which};
 use folio_core::serving::{Meaning, Slot};
-use folio_model::{Entry, FULL_WEIGHT};
+use folio_model::{Entry, FULL_WEIGHT, Timestamp};
 use folio_store::MemoryLedger;
 use tokio::sync::{Semaphore, watch};
 
@@ -203,6 +203,10 @@ impl Ledger for Gated {
 
     async fn verify(&self) -> Result<Vec<Damage>, StoreError> {
         self.ledger.verify().await
+    }
+
+    async fn migrate_storage(&self, limit: usize, at: Timestamp) -> Result<Migrated, StoreError> {
+        self.ledger.migrate_storage(limit, at).await
     }
 }
 

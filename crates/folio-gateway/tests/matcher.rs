@@ -236,6 +236,7 @@ fn route(app: &str, host: Option<&str>, path: &str) -> Arc<Route> {
             targets: vec![],
             sticky: None,
             cors: None,
+            bag: folio_model::Bag::new(),
         },
         targets: vec![],
     })

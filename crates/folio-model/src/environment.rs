@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::{SnapshotError, check_text};
+use crate::snapshot::{Bag, SnapshotError, check_text};
 
 /// What decides how an environment runs and builds code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,9 @@ pub struct EnvironmentSpec {
     /// What its functions can reach.
     #[serde(default)]
     pub network: Network,
+    /// What a manifest says beyond this; folio keeps it and never reads it.
+    #[serde(rename = "$bag", default, skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
 }
 
 /// What starts code.
@@ -84,6 +87,7 @@ impl EnvironmentSpec {
             builder: None,
             poolsize: None,
             network: Network::None,
+            bag: Bag::new(),
         }
     }
 

@@ -9,6 +9,7 @@ mod change;
 mod digest;
 mod environment;
 mod id;
+pub mod image;
 mod name;
 mod path_template;
 mod pointer;
@@ -31,7 +32,7 @@ pub use pointer::{Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weigh
 pub use reference::{Qualifier, Reference, ReferenceError, Subject};
 pub use release::{Release, ReleaseId, ReleaseIdError};
 pub use snapshot::{
-    Content, FunctionSpec, Layout, PackagePin, PackageSpec, Snapshot, SnapshotError,
+    Bag, Content, FunctionSpec, Layout, PackagePin, PackageSpec, Snapshot, SnapshotError,
 };
 pub use tree::{
     ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,

@@ -1,9 +1,15 @@
 //! Snapshots: the complete spec of a unit, content by digest. Two units with equal snapshots behave alike.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, EnvironmentSpec, Kind, Name, RunSettings, TriggerSpec, canonical};
+
+/// What a unit's manifest says and folio does not act on, kept so that it comes back as it was. It is part of
+/// the digest. What the keys mean is known where manifests are read.
+pub type Bag = BTreeMap<String, serde_json::Value>;
 
 /// A unit's complete spec. Its digest is its identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +42,9 @@ pub struct FunctionSpec {
     /// How it is run.
     #[serde(default, skip_serializing_if = "RunSettings::is_default")]
     pub run: RunSettings,
+    /// What a manifest says beyond this; folio keeps it and never reads it.
+    #[serde(rename = "$bag", default, skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
 }
 
 /// A package frozen into a function.
@@ -66,6 +75,9 @@ pub struct PackageSpec {
     /// The digest of the environment's snapshot; where absent, the built-in one of that name is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_snapshot: Option<Digest>,
+    /// What a manifest says beyond this; folio keeps it and never reads it.
+    #[serde(rename = "$bag", default, skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
 }
 
 /// Everything that decides what a build makes.
@@ -250,6 +262,7 @@ mod tests {
             deployment: None,
             build_command: build_command.map(str::to_owned),
             environment_snapshot: None,
+            bag: Bag::new(),
         })
     }
 

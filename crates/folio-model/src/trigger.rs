@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::{SnapshotError, check_text};
+use crate::snapshot::{Bag, SnapshotError, check_text};
 use crate::{FULL_WEIGHT, Name, PathTemplate, Reference};
 
 /// What starts a function.
@@ -36,6 +36,9 @@ pub struct RouteSpec {
     /// What browsers on other sites may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cors: Option<Cors>,
+    /// What a manifest says beyond this; folio keeps it and never reads it.
+    #[serde(rename = "$bag", default, skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
 }
 
 /// The paths a route answers to.

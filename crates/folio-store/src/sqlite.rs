@@ -11,6 +11,7 @@ mod newest;
 mod query;
 mod queue;
 mod readers;
+mod rewrite;
 mod session;
 mod settings;
 mod state;

@@ -3,6 +3,7 @@
 
 mod concurrency;
 mod edits;
+mod kinds;
 mod ledger;
 mod machine;
 mod older;

@@ -5,7 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, environment, function, history, invoke, maintenance, package, route, storage, tag,
+    alias, app, environment, function, history, invoke, kinds, maintenance, package, route,
+    storage, tag,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -76,6 +77,13 @@ pub(crate) enum Command {
     Backup(maintenance::Backup),
     /// Make a data directory from a backup
     Restore(maintenance::Restore),
+    /// Bring what a server keeps to its newest form
+    #[command(subcommand)]
+    Migrate(storage::Migrate),
+    /// Convert manifests from one API version to another
+    Convert(kinds::Convert),
+    /// Show what a kind of object has, and what each property means
+    Explain(kinds::Explain),
     /// Show what folio does, on a server of its own that leaves nothing behind
     Demo(demo::Demo),
     /// Print completions for a shell

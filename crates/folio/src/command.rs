@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod function;
 pub(crate) mod history;
 pub(crate) mod invoke;
+pub(crate) mod kinds;
 pub(crate) mod maintenance;
 pub(crate) mod package;
 pub(crate) mod publish;
@@ -64,6 +65,8 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
         Command::Check(command) => maintenance::check(command, &config, globals.output).await,
         Command::Backup(command) => maintenance::backup(command, &config).await,
         Command::Restore(command) => maintenance::restore(command, &config).await,
+        Command::Convert(command) => kinds::convert(&command, globals.output),
+        Command::Explain(command) => kinds::explain(&command, globals.output),
         Command::Completions(command) => {
             let mut script = Vec::new();
             clap_complete::generate(command.shell, &mut Cli::command(), "folio", &mut script);
@@ -88,6 +91,7 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Log(command) => history::log(session, command).await,
         Command::Undo(command) => history::undo(session, command).await,
         Command::Gc(command) => storage::gc(session, command).await,
+        Command::Migrate(command) => storage::migrate(session, command).await,
         other => unreachable!("{other:?} needs no server"),
     }
 }

@@ -28,6 +28,13 @@ pub trait Augment<Hub: Stored + Clone>: Spoke<Hub> + Clone {
     /// # Errors
     /// Fails if the value cannot be converted.
     fn assign_from(&mut self, hub: &Hub) -> Result<()>;
+
+    /// Completes a new value of the hub, which comes from this version, with what the stored value
+    /// has and this version cannot express, in the properties that are left to the hook. It runs
+    /// before the rest is completed. A hook that writes such properties whole needs nothing here.
+    fn complete(stored: &Hub, new: &mut Hub) {
+        let _ = (stored, new);
+    }
 }
 
 /// A property whose type in a version is not the one in the hub. Generated, for [`Convert`].
@@ -69,6 +76,8 @@ pub struct AugmentHook<S, H> {
     pub assign_to: fn(&S, &mut H) -> Result<()>,
     /// [`Augment::assign_from`].
     pub assign_from: fn(&mut S, &H) -> Result<()>,
+    /// [`Augment::complete`].
+    pub complete: fn(&H, &mut H),
 }
 
 /// The two functions of a [`Convert`].
@@ -111,6 +120,7 @@ impl<S: Augment<H>, H: Stored + Clone> Probe<(S, H)> {
             clone_hub: H::clone,
             assign_to: S::assign_to,
             assign_from: S::assign_from,
+            complete: S::complete,
         })
     };
 }

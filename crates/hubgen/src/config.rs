@@ -12,8 +12,9 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::naming::snake;
+use crate::version::Spelling;
 use entry::{
-    Accept, DefaultValue, Entry, Hub, Kept, Name, Place, RenameProperty, RenameType, Schema,
+    Accept, DefaultValue, Entry, Hub, Kept, Manual, Name, Place, RenameProperty, RenameType, Schema,
 };
 
 /// The schema language of a group.
@@ -51,6 +52,10 @@ pub struct Said {
     pub output: String,
     /// The Rust module of the group; by default, the group's name in small letters.
     pub module: Option<String>,
+    /// Whether versions are spelled with the API group their schema names, as in
+    /// `library.example/v1`: for schemas of several API groups that are one group here.
+    #[serde(default)]
+    pub qualified: bool,
     /// Whether types of different names are converted where their shapes allow it.
     #[serde(default = "yes")]
     pub structural: bool,
@@ -80,7 +85,7 @@ pub struct Said {
     pub opaque: Vec<Entry<Place>>,
     /// Properties that a hand-written hook converts.
     #[serde(default)]
-    pub manual: Vec<Entry<Place>>,
+    pub manual: Vec<Entry<Manual>>,
     /// Values for required properties that are missing.
     #[serde(default)]
     pub default: Vec<Entry<DefaultValue>>,
@@ -131,6 +136,11 @@ impl Config {
     /// The Rust module of the group.
     pub fn module(&self) -> String {
         self.said.module.clone().unwrap_or_else(|| snake(&self.said.group))
+    }
+
+    /// How versions are spelled.
+    pub fn spelling(&self) -> Spelling {
+        if self.said.qualified { Spelling::Qualified } else { Spelling::Plain }
     }
 
     /// Whether enums with equal values are one type whatever their names.

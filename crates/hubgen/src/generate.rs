@@ -42,7 +42,7 @@ pub fn generate(config: &Config, input: &Input) -> Result<Generated, Error> {
     let mut output = Output::new(&module);
     for (version, api) in &loaded.group.versions {
         let schema = bless::schema(&loaded.group.name, version, api);
-        output.insert(format!("{module}/{BLESSED}/{version}.json"), json(&schema));
+        output.insert(format!("{module}/{BLESSED}/{}.json", version.file_stem()), json(&schema));
     }
     let changes = report.clone().changes();
     let text = table::text(&changes);

@@ -69,7 +69,7 @@ pub fn load(config: &Config, input: &Input) -> Result<Loaded, Error> {
     let mut versions: BTreeMap<Version, Parts<'_>> = BTreeMap::new();
     for file in &input.files {
         let root = input.documents.root(&file.path).expect("every named file was read");
-        for (version, found) in roots(config.said.format, file, &root)? {
+        for (version, found) in roots(config, file, &root)? {
             let parts = versions.entry(version).or_default();
             parts.files.push(root.clone());
             parts.roots.push(found);
@@ -145,16 +145,17 @@ fn lowered<'a>(
 }
 
 fn roots<'a>(
-    format: Format,
+    config: &Config,
     file: &SchemaFile,
     root: &Node<'a>,
 ) -> Result<Vec<(Version, Root<'a>)>, Error> {
+    let format = config.said.format;
     if format == Format::Crd {
         let documents = root.value.as_array().into_iter().flatten().enumerate();
         let mut found = Vec::new();
         for (index, value) in documents.filter(|(_, value)| crd::is_definition(value)) {
             let place = root.place.at(index);
-            found.extend(crd::roots(&Node { value, place })?);
+            found.extend(crd::roots(&Node { value, place }, config.spelling())?);
         }
         let renamed = found
             .into_iter()

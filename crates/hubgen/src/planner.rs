@@ -213,8 +213,9 @@ impl Planner<'_> {
         }
         let taken: BTreeSet<_> = partners.values().map(|partner| &partner.wire).collect();
         for property in hub.properties.iter().filter(|property| !taken.contains(&property.wire)) {
+            let manual = self.is_manual(id, &[(&id.hub, property)], false);
+            let step = if manual { Step::Manual } else { Step::Skip };
             let hub = Some(property.wire.clone());
-            let step = Step::Skip;
             let step = PropertyStep { spoke: None, hub, step, change: None, default: None };
             steps.push((property.name.clone(), step));
         }
@@ -223,7 +224,7 @@ impl Planner<'_> {
     }
 
     fn spoke_only(&mut self, id: &PairId, property: &Property) -> PropertyStep {
-        let step = if self.is_manual(&[(&id.spoke, property)]) {
+        let step = if self.is_manual(id, &[(&id.spoke, property)], true) {
             Step::Manual
         } else {
             Step::Bag { key: self.keys.of(&id.spoke, property) }
@@ -254,9 +255,8 @@ impl Planner<'_> {
             spoke: spoke.ty.clone(),
             hub: hub.ty.clone(),
         });
-        // Where both sides agree, as in the stored version itself, there is nothing to do by hand.
         let same = spoke.wire == hub.wire && spoke.ty == hub.ty;
-        let step = if !same && self.is_manual(&[(&id.spoke, spoke), (&id.hub, hub)]) {
+        let step = if self.is_manual(id, &[(&id.spoke, spoke), (&id.hub, hub)], !same) {
             Step::Manual
         } else {
             self.step(id, spoke, converted)
@@ -282,9 +282,15 @@ impl Planner<'_> {
         Step::Convert { conversion, bag }
     }
 
-    fn is_manual(&mut self, places: &[(&TypeId, &Property)]) -> bool {
+    /// Whether a property is left to a hook. Where both sides agree, as in the stored version
+    /// itself, there is nothing to do by hand, unless the entry names the version.
+    fn is_manual(&mut self, id: &PairId, places: &[(&TypeId, &Property)], changed: bool) -> bool {
         let mut any = false;
         for entry in &self.config.said.manual {
+            let version = entry.get_ref().version.as_deref();
+            if !version.map_or(changed, |version| version == id.spoke.since.as_str()) {
+                continue;
+            }
             let named = |(ty, property): &(&TypeId, &Property)| {
                 entry.get_ref().ty == ty.name && entry.get_ref().property == property.wire
             };

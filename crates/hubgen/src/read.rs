@@ -43,7 +43,7 @@ pub fn input(config: &Config, schemas: &Path, output: &Path) -> Result<Input, Er
         if let Some(version) = name.strip_suffix(".json") {
             let shown = format!("{BLESSED}/{name}");
             documents.insert(&shown, value(&path, &shown)?);
-            blessed.insert(Version::new(version), shown);
+            blessed.insert(Version::from_file_stem(version, config.spelling()), shown);
         }
     }
     Ok(Input { documents, files, blessed })

@@ -2,7 +2,9 @@
 //!
 //! Dates (`2016-03-01`, `2016-03-01-preview`) order by date, a preview before the release of the
 //! same day. Kubernetes names order as Kubernetes does: `v1alpha1 < v1beta1 < v1 < v2`. Anything
-//! else orders by its text, after these. Start at [`Version::new`].
+//! else orders by its text, after these. A name may be spelled with its API group, as in
+//! `library.example/v1`; then groups order by their text, and versions within their group. Start
+//! at [`Version::new`].
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -27,17 +29,48 @@ impl Version {
 
     /// Whether the version is a release: neither a preview nor an alpha or beta.
     pub fn is_stable(&self) -> bool {
-        match key(&self.text) {
+        match key(self.parts().1) {
             Key::Kubernetes { stage, .. } => stage == STABLE,
             Key::Date { stable, .. } => stable,
             Key::Other => true,
         }
     }
+
+    /// The name for a file: without the slash after an API group.
+    pub fn file_stem(&self) -> String {
+        self.text.replace('/', "_")
+    }
+
+    /// Reads what [`Version::file_stem`] wrote. API groups and their versions hold no underscore.
+    pub fn from_file_stem(stem: &str, spelling: Spelling) -> Self {
+        match spelling {
+            Spelling::Plain => Self::new(stem),
+            Spelling::Qualified => Self::new(&stem.replacen('_', "/", 1)),
+        }
+    }
+
+    /// The API group, empty if the name does not say it, and the rest.
+    fn parts(&self) -> (&str, &str) {
+        self.text.split_once('/').unwrap_or(("", &self.text))
+    }
+}
+
+/// How a group of schemas spells its versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spelling {
+    /// `v1`.
+    #[default]
+    Plain,
+    /// `library.example/v1`, where the schemas are of several API groups.
+    Qualified,
 }
 
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
-        key(&self.text).cmp(&key(&other.text)).then_with(|| self.text.cmp(&other.text))
+        let ((group, version), (other_group, other_version)) = (self.parts(), other.parts());
+        let by_group = group.cmp(other_group);
+        let by_age = by_group.then_with(|| key(version).cmp(&key(other_version)));
+        by_age.then_with(|| version.cmp(other_version))
     }
 }
 
@@ -101,7 +134,7 @@ fn date(text: &str) -> Option<Key> {
 
 #[cfg(test)]
 mod tests {
-    use super::Version;
+    use super::{Spelling, Version};
 
     fn check(oldest_first: &[&str]) {
         let mut sorted: Vec<_> = oldest_first.iter().rev().map(|text| Version::new(text)).collect();
@@ -121,6 +154,19 @@ mod tests {
     }
 
     #[test]
+    fn names_with_their_group_order_within_it() {
+        check(&["a.example/v2", "b.example/v1beta1", "b.example/v1", "b.example/v10"]);
+    }
+
+    #[test]
+    fn a_name_with_its_group_can_name_a_file() {
+        for (text, spelling) in [("v1", Spelling::Plain), ("a.example/v1", Spelling::Qualified)] {
+            let version = Version::new(text);
+            assert_eq!(Version::from_file_stem(&version.file_stem(), spelling), version);
+        }
+    }
+
+    #[test]
     fn previews_alphas_and_betas_are_not_stable() {
         for (text, stable) in [
             ("v1", true),
@@ -129,6 +175,8 @@ mod tests {
             ("2016-03-01", true),
             ("2016-03-01-preview", false),
             ("spring", true),
+            ("a.example/v1beta1", false),
+            ("a.example/v1", true),
         ] {
             assert_eq!(Version::new(text).is_stable(), stable, "{text}");
         }

@@ -1,7 +1,7 @@
 //! Bytes: what is missing, uploads, and what is stored.
 
 use folio_core::Folio;
-use folio_core::sweep::SweepReport;
+use folio_core::sweep::{MigrationReport, SweepReport};
 use folio_core::upload::Uploaded;
 
 use super::Outcome;
@@ -27,6 +27,10 @@ pub(crate) async fn usage(folio: Folio, _: Ask) -> Outcome<Answer<SweepReport>> 
 
 pub(crate) async fn sweep(folio: Folio, _: Ask) -> Outcome<Answer<SweepReport>> {
     Ok(Answer(folio.sweep().await?))
+}
+
+pub(crate) async fn migrate(folio: Folio, _: Ask) -> Outcome<Answer<MigrationReport>> {
+    Ok(Answer(folio.migrate_storage().await?))
 }
 
 pub(crate) async fn check(folio: Folio, _: Ask) -> Outcome<Answer<Checked>> {

@@ -48,6 +48,22 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Checks the chain of entries and every invariant the state must satisfy, and lists what is damaged.
     async fn verify(&self) -> Result<Vec<Damage>, StoreError>;
+
+    /// Rewrites at most so many snapshots whose body is in an older version of the hub, under the digests they
+    /// have. When none is left, notes the moment as the one at which everything was in the newest version; a
+    /// moment that was noted before stays, unless something was rewritten since. Safe while others read and append.
+    async fn migrate_storage(&self, limit: usize, at: Timestamp) -> Result<Migrated, StoreError>;
+}
+
+/// How far the storage is on its way to the newest version of the hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migrated {
+    /// The version.
+    pub hub: String,
+    /// Snapshots that were rewritten.
+    pub rewritten: u64,
+    /// When everything was in that version, if nothing is left to rewrite.
+    pub done_at: Option<Timestamp>,
 }
 
 /// A stretch of a list, oldest first.

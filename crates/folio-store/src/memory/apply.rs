@@ -18,7 +18,10 @@ impl Rows {
     /// Writes an entry and everything it changes, or fails with some of it written.
     pub(super) fn apply(&mut self, change: &Change, entry: &Entry) -> Result<(), StoreError> {
         self.add_entry(entry);
-        change.snapshots.iter().for_each(|snapshot| self.keep_snapshot(snapshot));
+        change
+            .snapshots
+            .iter()
+            .for_each(|snapshot| self.keep_snapshot(snapshot.digest(), snapshot));
         let mut pins = change.snapshots.iter().flat_map(Snapshot::pins);
         pins.try_for_each(|pin| self.has_snapshot(pin))?;
         for edit in &change.edits {

@@ -3,8 +3,9 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
-use folio_core::ports::{Damage, Ledger, Look, Plan, State, StoreError};
-use folio_model::{Change, Digest, Entry, Snapshot};
+use folio_core::ports::{Damage, Ledger, Look, Migrated, Plan, State, StoreError};
+use folio_kinds::HUB_VERSION;
+use folio_model::{Change, Digest, Entry, Snapshot, Timestamp};
 use tokio::sync::watch;
 
 use super::rows::Rows;
@@ -46,10 +47,10 @@ impl MemoryLedger {
         Ok(Some(entry))
     }
 
-    /// Stores a snapshot before any change names it.
-    pub(crate) fn know(&self, snapshot: Snapshot) {
+    /// Stores a snapshot before any change names it, under the digest it was published with.
+    pub(crate) fn know(&self, digest: Digest, snapshot: Snapshot) {
         let mut rows = self.write();
-        rows.keep_snapshot(&snapshot);
+        rows.keep_snapshot(digest, &snapshot);
         rows.commit();
     }
 
@@ -102,5 +103,16 @@ impl Ledger for MemoryLedger {
             previous = hash;
         }
         Ok(damages)
+    }
+
+    async fn migrate_storage(&self, _: usize, at: Timestamp) -> Result<Migrated, StoreError> {
+        let mut rows = self.write();
+        let hub = HUB_VERSION.to_owned();
+        if !rows.storage_versions.has(&hub) {
+            rows.storage_versions.put(hub.clone(), at);
+            rows.commit();
+        }
+        let done_at = rows.storage_versions.get(&hub).copied();
+        Ok(Migrated { hub, rewritten: 0, done_at })
     }
 }

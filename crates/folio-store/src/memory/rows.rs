@@ -51,6 +51,8 @@ rows! {
     tokens: String => TokenRecord,
     answers: String => Answer,
     snapshots: Digest => Snapshot,
+    /// When everything was in a version of the hub.
+    storage_versions: String => Timestamp,
     /// The package that has a build key.
     recipes: Digest => Digest,
     builds: Digest => BuildRecord,

@@ -4,6 +4,7 @@
 
 use folio_core::crash;
 use folio_core::ports::{Plan, StoreError};
+use folio_kinds::HUB_VERSION;
 use folio_model::{Answer, Change, Digest, Entry, EntryHash, Snapshot, canonical};
 use rusqlite::{Connection, params};
 
@@ -83,12 +84,12 @@ impl Writing<'_> {
         if self.session.known(|known| known.snapshots.get(&digest).is_some()) {
             return Ok(false);
         }
-        let sql = "INSERT INTO snapshots (digest, encoding, body, pin, build) \
-                   VALUES (?1, 1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO snapshots (digest, encoding, body, pin, build, hub) \
+                   VALUES (?1, 1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
         let (pin, build) = (package_pin(snapshot), own_key(snapshot));
         let (pin, build) =
             (pin.as_ref().map(Digest::as_bytes), build.as_ref().map(Digest::as_bytes));
-        let added = run(self.conn, sql, params![digest.as_bytes(), body, pin, build])?;
+        let added = run(self.conn, sql, params![digest.as_bytes(), body, pin, build, HUB_VERSION])?;
         let sql =
             "INSERT INTO snapshot_trees (snapshot, tree) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         for content in snapshot.contents() {

@@ -1,12 +1,12 @@
 //! The ledger in SQLite. Appends go through the one writer; views read a snapshot of their own.
 
 use async_trait::async_trait;
-use folio_core::ports::{Damage, Ledger, Look, Plan, StoreError};
-use folio_model::Entry;
+use folio_core::ports::{Damage, Ledger, Look, Migrated, Plan, StoreError};
+use folio_model::{Entry, Timestamp};
 use tokio::sync::watch;
 
 use super::state::{Seen, history};
-use super::{Db, apply, verify};
+use super::{Db, apply, rewrite, verify};
 
 /// The ledger of a data directory.
 pub struct SqliteLedger {
@@ -47,5 +47,9 @@ impl Ledger for SqliteLedger {
         let mut damages = self.db.integrity().await?;
         damages.extend(verify::verify(&self.db).await?);
         Ok(damages)
+    }
+
+    async fn migrate_storage(&self, limit: usize, at: Timestamp) -> Result<Migrated, StoreError> {
+        self.db.write(move |session| rewrite::batch(session, limit, at)).await
     }
 }

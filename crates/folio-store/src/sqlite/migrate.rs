@@ -9,7 +9,7 @@ use rusqlite::{Batch, Connection, params};
 use super::error::failure;
 use super::query::{all, digest, run};
 use super::state::builds::own_key;
-use super::state::versions::read_snapshot;
+use super::state::versions::{Body, read_snapshot};
 
 /// The steps: the first makes schema 1, the second turns 1 into 2. Never edit one that was released.
 const STEPS: &[Step] = &[
@@ -18,6 +18,7 @@ const STEPS: &[Step] = &[
     Step { sql: include_str!("../schema/003_builds.sql"), then: note_build_keys },
     Step::plain(include_str!("../schema/004_queue.sql")),
     Step::plain(include_str!("../schema/005_fewer_indexes.sql")),
+    Step::plain(include_str!("../schema/006_hub.sql")),
 ];
 
 /// What turns one schema into the next.
@@ -90,7 +91,7 @@ fn note_build_keys(conn: &Connection) -> Result<(), StoreError> {
     })?;
     for (name, body) in bodies {
         // Verify tells of damaged ones; the rest must stay within reach.
-        if let Ok(snapshot) = read_snapshot(name, &body)
+        if let Ok(snapshot) = read_snapshot(name, &Body::published(body))
             && let Some(key) = own_key(&snapshot)
         {
             let sql = "UPDATE snapshots SET build = ?2 WHERE digest = ?1";

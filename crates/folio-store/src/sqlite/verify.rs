@@ -13,7 +13,7 @@ use super::queue;
 use super::state::Seen;
 use super::state::builds::own_key;
 use super::state::units::{check_answer, read_answer};
-use super::state::versions::read_snapshot;
+use super::state::versions::{Body, read_snapshot};
 
 mod compare;
 mod replay;
@@ -128,16 +128,16 @@ impl Line {
 
 /// Every snapshot is what its digest says, and what is noted beside it is what it holds.
 fn snapshots(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "SELECT digest, body, pin, build FROM snapshots ORDER BY digest";
+    let sql = "SELECT digest, body, hub, rewritten, pin, build FROM snapshots ORDER BY digest";
     let mut statement = conn.prepare(sql).map_err(failure("list snapshots"))?;
     let mut rows = statement.query([]).map_err(failure("list snapshots"))?;
     while let Some(row) = rows.next().map_err(failure("list snapshots"))? {
-        let read = || Ok((digest(row, 0)?, row.get::<_, Vec<u8>>(1)?));
+        let read = || Ok((digest(row, 0)?, Body::read(row, 1)?));
         let (name, body) = read().map_err(failure("read a snapshot"))?;
-        let noted = || Ok((digest_option(row, 2)?, digest_option(row, 3)?));
+        let noted = || Ok((digest_option(row, 4)?, digest_option(row, 5)?));
         let noted = noted().map_err(failure("read a snapshot"))?;
         match read_snapshot(name, &body) {
-            Ok(snapshot) => notes(conn, found, &snapshot, noted)?,
+            Ok(snapshot) => notes(conn, found, (name, &snapshot), noted)?,
             Err(damage) => {
                 found.damages.push(Damage { what: damage.to_string(), digest: Some(name) });
             }
@@ -160,10 +160,9 @@ fn answers(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
 fn notes(
     conn: &Connection,
     found: &mut Found,
-    snapshot: &Snapshot,
+    (name, snapshot): (Digest, &Snapshot),
     (pin, build): (Option<Digest>, Option<Digest>),
 ) -> Result<(), StoreError> {
-    let name = snapshot.digest();
     for pinned in snapshot.pins() {
         let stored = Seen(conn).snapshot(pinned)?.is_some();
         found.expect(stored, || format!("snapshot {name} stands on {pinned}, which is missing"));

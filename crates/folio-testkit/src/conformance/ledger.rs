@@ -45,6 +45,7 @@ pub async fn all(ledger: &dyn Ledger) {
     latest_is_the_last_survivor(ledger).await;
     a_version_is_deleted_and_restored_only_as_it_is(ledger).await;
     versions_are_listed_in_pages(ledger).await;
+    storage_is_brought_to_its_newest_form_once(ledger).await;
     descriptions_change_only_if_they_are_as_expected(ledger).await;
     a_package_version_knows_its_users(ledger).await;
     what_is_used_cannot_be_deleted(ledger).await;

@@ -1,13 +1,14 @@
-//! `folio gc`: what is stored, and giving back what nothing needs.
+//! `folio gc` and `folio migrate`: what is stored, giving back what nothing needs, and bringing the rest to its
+//! newest form.
 
 use anyhow::Result;
-use clap::Args;
-use folio_core::sweep::SweepReport;
+use clap::{Args, Subcommand};
+use folio_core::sweep::{MigrationReport, SweepReport};
 use reqwest::Method;
 
 use super::Session;
 use crate::client::Change;
-use crate::output::Details;
+use crate::output::{Details, moment};
 
 /// Whether to remove anything.
 #[derive(Debug, Args)]
@@ -15,6 +16,26 @@ pub(crate) struct Gc {
     /// Only say how much is stored
     #[arg(long)]
     stats: bool,
+}
+
+/// What to migrate.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Migrate {
+    /// Rewrite stored objects of an older version; safe while the server works, and to run again
+    Storage,
+}
+
+/// Has the server rewrite what it keeps in an older version.
+pub(crate) async fn migrate(session: &Session, Migrate::Storage: Migrate) -> Result<()> {
+    let change = Change::new(Method::POST);
+    let report: MigrationReport = session.client.change(&["storage", "migrate"], change).await?;
+    session.output.item(&report, |report| {
+        Details::default()
+            .line("Hub version", &report.hub_version)
+            .line("Rewritten", report.rewritten)
+            .line("Complete since", moment(report.done_at))
+            .to_string()
+    })
 }
 
 /// Sweeps the store, or counts it.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::schema::documents::Node;
 use crate::schema::lower::Root;
-use crate::version::Version;
+use crate::version::{Spelling, Version};
 
 /// Whether a YAML document is a custom resource definition.
 pub fn is_definition(document: &Value) -> bool {
@@ -13,7 +13,10 @@ pub fn is_definition(document: &Value) -> bool {
 }
 
 /// The kind in each of its versions.
-pub fn roots<'a>(document: &Node<'a>) -> Result<Vec<(Version, Root<'a>)>, Error> {
+pub fn roots<'a>(
+    document: &Node<'a>,
+    spelling: Spelling,
+) -> Result<Vec<(Version, Root<'a>)>, Error> {
     let missing = |what: &str| {
         Error::schema(
             &document.place,
@@ -32,12 +35,15 @@ pub fn roots<'a>(document: &Node<'a>) -> Result<Vec<(Version, Root<'a>)>, Error>
         let name = version.text("name");
         let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
         let node = schema.ok_or_else(|| missing("`openAPIV3Schema` in one of its versions"))?;
-        let identity = vec![
-            ("apiVersion".to_owned(), format!("{group}/{name}")),
-            ("kind".to_owned(), kind.to_owned()),
-        ];
+        let qualified = format!("{group}/{name}");
+        let version = match spelling {
+            Spelling::Plain => Version::new(name),
+            Spelling::Qualified => Version::new(&qualified),
+        };
+        let identity =
+            vec![("apiVersion".to_owned(), qualified), ("kind".to_owned(), kind.to_owned())];
         let root = Root { kind: kind.to_owned(), node, identity, without: Vec::new() };
-        roots.push((Version::new(name), root));
+        roots.push((version, root));
     }
     if roots.is_empty() {
         return Err(missing("`spec.versions`"));

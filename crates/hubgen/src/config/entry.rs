@@ -56,6 +56,21 @@ pub struct Name {
     pub because: String,
 }
 
+/// A property that a hand-written hook converts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manual {
+    /// The type that has the property.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The property as documents name it.
+    pub property: String,
+    /// The version whose conversion it is; without it, every one in which the type changed.
+    pub version: Option<String>,
+    /// Why.
+    pub because: String,
+}
+
 /// A property of a type.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,6 +93,8 @@ pub struct DefaultValue {
     pub ty: String,
     /// The property as documents name it.
     pub property: String,
+    /// The version whose property it is; without it, every one that requires it.
+    pub version: Option<String>,
     /// The value.
     pub value: serde_json::Value,
     /// Why.

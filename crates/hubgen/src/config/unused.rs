@@ -109,14 +109,19 @@ fn subjects(config: &Config) -> Vec<Subject<'_>> {
         properties: entry.get_ref().property.iter().map(String::as_str).collect(),
         ..subject(entry.span().start, "name")
     }));
-    for (table, entries) in [("opaque", &said.opaque), ("manual", &said.manual)] {
-        all.extend(entries.iter().map(|entry| Subject {
-            ty: Some(&entry.get_ref().ty),
-            properties: vec![&entry.get_ref().property],
-            ..subject(entry.span().start, table)
-        }));
-    }
+    all.extend(said.opaque.iter().map(|entry| Subject {
+        ty: Some(&entry.get_ref().ty),
+        properties: vec![&entry.get_ref().property],
+        ..subject(entry.span().start, "opaque")
+    }));
+    all.extend(said.manual.iter().map(|entry| Subject {
+        version: entry.get_ref().version.as_deref(),
+        ty: Some(&entry.get_ref().ty),
+        properties: vec![&entry.get_ref().property],
+        ..subject(entry.span().start, "manual")
+    }));
     all.extend(said.default.iter().map(|entry| Subject {
+        version: entry.get_ref().version.as_deref(),
         ty: Some(&entry.get_ref().ty),
         properties: vec![&entry.get_ref().property],
         ..subject(entry.span().start, "default")

@@ -186,6 +186,10 @@ impl Objects<'_> {
         let spilled = self.spilled_by_others();
         let bag = if spilled.is_empty() { "stored.bag" } else { "bag" };
         code.block(&start, "}", |code| {
+            if self.steps.iter().any(|it| it.step.step == Step::Manual) {
+                let start = "if let Some(hook) = Self::AUGMENT {";
+                code.block(start, "}", |code| code.line("(hook.complete)(&stored, new);"));
+            }
             if !spilled.is_empty() {
                 code.line("let mut bag = stored.bag;");
             }
@@ -213,7 +217,7 @@ impl Objects<'_> {
         let (spoke, conversion) = match (&resolved.step.step, resolved.spoke) {
             (Step::Convert { conversion, .. }, Some(spoke)) => (spoke, conversion),
             // The hook writes it, and knows when there is nothing to write.
-            (Step::Manual, Some(_)) => return,
+            (Step::Manual, _) => return,
             _ => {
                 let Some(probe) = self.probe(resolved) else { return code.line(&keep) };
                 let start = format!("if {probe}.is_none() {{");

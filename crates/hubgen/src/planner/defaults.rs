@@ -14,8 +14,13 @@ pub(super) fn find(
     uses: &mut Uses,
 ) -> Result<Option<Value>, Error> {
     let entries = config.said.default.iter();
-    let named = |name: &str, wire: &str| name == ty.name && wire == property.wire;
-    let mut entries = entries.filter(|entry| named(&entry.get_ref().ty, &entry.get_ref().property));
+    let mut entries = entries.filter(|entry| {
+        let entry = entry.get_ref();
+        let version = entry.version.as_deref();
+        entry.ty == ty.name
+            && entry.property == property.wire
+            && version.is_none_or(|version| version == ty.since.as_str())
+    });
     let Some(entry) = entries.next().filter(|_| property.required) else { return Ok(None) };
     uses.note(entry);
     let value = &entry.get_ref().value;

@@ -7,8 +7,7 @@ use super::ensure;
 use crate::memory::rows::Rows;
 
 impl Rows {
-    pub(in crate::memory) fn keep_snapshot(&mut self, snapshot: &Snapshot) {
-        let digest = snapshot.digest();
+    pub(in crate::memory) fn keep_snapshot(&mut self, digest: Digest, snapshot: &Snapshot) {
         if let Snapshot::Package(spec) = snapshot
             && let Some(key) = spec.build_key()
         {

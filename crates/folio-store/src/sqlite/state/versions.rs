@@ -1,6 +1,7 @@
 //! Reads versions and snapshots, and what they keep alive.
 
 use folio_core::ports::{Page, StoreError};
+use folio_kinds::{HUB_VERSION, mapping};
 use folio_model::{AppName, Digest, Snapshot, UnitUid, Version, VersionId, VersionKey};
 use rusqlite::{Connection, Row, params};
 
@@ -97,18 +98,44 @@ pub(super) fn id_taken(
 
 /// Reads a snapshot and checks that it is what its digest says.
 pub(super) fn snapshot(conn: &Connection, wanted: Digest) -> Result<Option<Snapshot>, StoreError> {
-    let sql = "SELECT body FROM snapshots WHERE digest = ?1";
-    let body: Option<Vec<u8>> = one(conn, sql, [wanted.as_bytes()], |row| row.get(0))?;
+    let sql = "SELECT body, hub, rewritten FROM snapshots WHERE digest = ?1";
+    let body = one(conn, sql, [wanted.as_bytes()], |row| Body::read(row, 0))?;
     body.map(|body| read_snapshot(wanted, &body)).transpose()
 }
 
-/// Reads a snapshot's bytes and checks that they are what their digest says.
-pub(crate) fn read_snapshot(wanted: Digest, body: &[u8]) -> Result<Snapshot, StoreError> {
-    let damaged = || StoreError::corrupt(format!("snapshot {wanted}"));
-    if Digest::of(body) != wanted {
-        return Err(damaged());
+/// A snapshot as it is stored: its bytes, and what is needed to read them.
+pub(crate) struct Body {
+    bytes: Vec<u8>,
+    /// The version of the hub they are in.
+    hub: String,
+    /// Their digest, if they are not those the snapshot was published with.
+    rewritten: Option<Digest>,
+}
+
+impl Body {
+    /// Reads the columns `body`, `hub` and `rewritten`.
+    pub(crate) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            bytes: row.get(column)?,
+            hub: row.get(column + 1)?,
+            rewritten: digest_option(row, column + 2)?,
+        })
     }
-    serde_json::from_slice(body).map_err(|_| damaged())
+
+    /// A body from before there was more than one version of the hub.
+    pub(crate) fn published(bytes: Vec<u8>) -> Self {
+        Self { bytes, hub: HUB_VERSION.to_owned(), rewritten: None }
+    }
+}
+
+/// Reads a snapshot's bytes, whatever version of the hub they are in, and checks that they are what their digest
+/// says.
+pub(crate) fn read_snapshot(wanted: Digest, body: &Body) -> Result<Snapshot, StoreError> {
+    let damaged = |why: String| StoreError::corrupt(format!("snapshot {wanted}{why}"));
+    if Digest::of(&body.bytes) != body.rewritten.unwrap_or(wanted) {
+        return Err(damaged(String::new()));
+    }
+    mapping::read_body(&body.hub, &body.bytes).map_err(|error| damaged(format!(": {error}")))
 }
 
 pub(super) fn content_roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {

@@ -19,11 +19,10 @@ const PAGE: usize = 1000;
 /// The state is what the entries add up to.
 pub(super) fn adds_up(conn: &Connection, found: &mut Found) -> Result<(), StoreError> {
     let memory = MemoryLedger::without_blobs();
-    let snapshots = all(conn, "SELECT digest, body FROM snapshots", [], |row| {
-        Ok((digest(row, 0)?, row.get::<_, Vec<u8>>(1)?))
-    })?;
+    let sql = "SELECT digest, body, hub, rewritten FROM snapshots";
+    let snapshots = all(conn, sql, [], |row| Ok((digest(row, 0)?, versions::Body::read(row, 1)?)))?;
     for (name, body) in snapshots {
-        memory.know(versions::read_snapshot(name, &body)?);
+        memory.know(name, versions::read_snapshot(name, &body)?);
     }
     let mut placed = placed(conn)?;
     as_noted(conn, &placed, found)?;

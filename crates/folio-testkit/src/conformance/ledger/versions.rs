@@ -91,6 +91,16 @@ pub async fn a_version_is_deleted_and_restored_only_as_it_is(ledger: &dyn Ledger
     assert_eq!(world.look(move |state| state.version(key)).await, Some(version));
 }
 
+/// What is written is in the newest form, and the moment at which all was is noted once.
+pub async fn storage_is_brought_to_its_newest_form_once(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let first = ledger.migrate_storage(100, world.now()).await.expect("it can be rewritten");
+    assert_eq!(first.rewritten, 0, "what is written today is in the newest form");
+    let done_at = first.done_at.expect("nothing is left");
+    let again = ledger.migrate_storage(100, world.now()).await.expect("it can be asked again");
+    assert_eq!((again.hub, again.done_at), (first.hub, Some(done_at)));
+}
+
 /// Pages hold surviving versions, oldest first.
 pub async fn versions_are_listed_in_pages(ledger: &dyn Ledger) {
     let world = World::new(ledger).await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use folio_core::ports::{Ledger, State, StoreError};
 use folio_model::{
-    Actor, AppName, BuildRecord, Change, Content, Digest, Draft, Edit, Entry, EnvironmentSpec,
+    Actor, AppName, Bag, BuildRecord, Change, Content, Digest, Draft, Edit, Entry, EnvironmentSpec,
     FULL_WEIGHT, FunctionSpec, Kind, Layout, Number, Origin, PackagePin, PackageSpec, Place,
     Pointer, RoutePath, RouteSpec, RunSettings, RuntimeKind, Snapshot, Target, Timestamp,
     TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey, Weights,
@@ -253,6 +253,7 @@ pub fn package(text: &str) -> Snapshot {
         deployment: Some(Content { tree: Digest::of(text.as_bytes()), layout: Layout::Directory }),
         build_command: None,
         environment_snapshot: None,
+        bag: Bag::new(),
     })
 }
 
@@ -264,6 +265,7 @@ pub fn source(text: &str) -> PackageSpec {
         deployment: None,
         build_command: None,
         environment_snapshot: None,
+        bag: Bag::new(),
     }
 }
 
@@ -286,6 +288,7 @@ pub fn route(functions: &[&str]) -> Snapshot {
         targets: functions.iter().map(target).collect(),
         sticky: None,
         cors: None,
+        bag: Bag::new(),
     }))
 }
 
@@ -313,6 +316,7 @@ pub fn function(package: &Snapshot) -> Snapshot {
         entrypoint: None,
         environment_snapshot: None,
         run: RunSettings::default(),
+        bag: Bag::new(),
     })
 }
 

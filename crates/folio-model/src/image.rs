@@ -1,10 +1,10 @@
 //! Fission's images, by which manifests say what they mean. folio pulls none of them: a name it knows stands for
 //! the runtime that does the same.
 
-use folio_model::RuntimeKind;
+use crate::RuntimeKind;
 
 /// What a well-known image runs.
-pub(super) fn runtime(image: &str) -> Option<RuntimeKind> {
+pub fn runtime(image: &str) -> Option<RuntimeKind> {
     let language = language(image, "-env")?;
     Some(match language {
         "binary" => RuntimeKind::Binary,
@@ -16,7 +16,7 @@ pub(super) fn runtime(image: &str) -> Option<RuntimeKind> {
 }
 
 /// Whether a well-known image builds what one of folio's runtimes runs.
-pub(super) fn is_builder(image: &str) -> bool {
+pub fn is_builder(image: &str) -> bool {
     let language = language(image, "-builder");
     language.is_some_and(|name| name == "binary" || is(name, "node") || is(name, "python"))
 }

@@ -1,0 +1,21 @@
+//! folio's API types. What users write is a *manifest* of a kind in a served version, such as
+//! `fission.io/v1`; what is stored is the *hub*, one form for each kind; conversions lead from
+//! every version to the hub and back, and what the hub has no word for is kept in its bag.
+//!
+//! [`generated`] is made by hubgen from `schemas/` and `hubgen.toml`; [`ext`] is what it cannot
+//! know. Start at [`convert`] for manifests, and at [`mapping`] for what becomes of the hub.
+
+pub mod explain;
+mod ext;
+pub mod generated;
+pub mod manifest;
+pub mod mapping;
+mod registry;
+mod schema;
+
+pub use explain::explain;
+pub use manifest::{Bagged, Converted, Manifest, ManifestError, Mismatch, convert};
+pub use registry::{KINDS, KindEntry, Stored};
+
+/// The version whose form is stored.
+pub const HUB_VERSION: &str = "folio.dev/v1";

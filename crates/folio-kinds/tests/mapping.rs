@@ -1,0 +1,155 @@
+//! The hub and the model are one thing in two forms, and older hubs can still be read.
+
+use folio_kinds::{HUB_VERSION, Manifest, mapping};
+use folio_model::{
+    Bag, Content, Cors, Digest, EnvironmentSpec, FunctionSpec, Layout, Network, PackagePin,
+    PackageSpec, RoutePath, RouteSpec, RunSettings, RuntimeKind, Snapshot, Sticky, Target,
+    TriggerSpec, canonical,
+};
+use serde_json::json;
+
+fn digest(text: &str) -> Digest {
+    Digest::of(text.as_bytes())
+}
+
+/// Snapshots in which everything is said that can be.
+fn everything() -> Vec<Snapshot> {
+    let content = Content { tree: digest("tree"), layout: Layout::Directory };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    vec![
+        Snapshot::Function(FunctionSpec {
+            environment: "python".parse().unwrap(),
+            package: PackagePin { name: "code".parse().unwrap(), snapshot: digest("package") },
+            entrypoint: Some("main".to_owned()),
+            environment_snapshot: Some(digest("environment")),
+            run: RunSettings {
+                variables: [("A".to_owned(), "b".to_owned())].into(),
+                timeout_ms: Some(1500),
+                memory_bytes: Some(1 << 30),
+                cpu_millis: Some(500),
+                concurrency: Some(2),
+                idle_ms: Some(3),
+                scale_min: Some(1),
+                scale_max: Some(2),
+                requests_per_worker: Some(1),
+            },
+            bag: Bag::new(),
+        }),
+        Snapshot::Package(PackageSpec {
+            environment: "python".parse().unwrap(),
+            source: Some(content),
+            deployment: Some(Content { layout: Layout::File, ..content }),
+            build_command: Some("./build".to_owned()),
+            environment_snapshot: Some(digest("environment")),
+            bag: Bag::new(),
+        }),
+        Snapshot::Environment(EnvironmentSpec {
+            image: Some("image".to_owned()),
+            command: Some("server".to_owned()),
+            builder: Some("build".to_owned()),
+            poolsize: Some(2),
+            network: Network::Egress,
+            ..EnvironmentSpec::of(RuntimeKind::Command)
+        }),
+        Snapshot::Trigger(TriggerSpec::Http(RouteSpec {
+            host: Some("example.org".to_owned()),
+            path: RoutePath::Prefix { path: "/a".to_owned(), keep: true },
+            methods: words(&["GET", "PUT"]),
+            targets: vec![Target::only("hello@prod".parse().unwrap())],
+            sticky: Some(Sticky::Header("X-User".to_owned())),
+            cors: Some(Cors {
+                allow_origins: words(&["*"]),
+                allow_methods: words(&["GET"]),
+                allow_headers: words(&["A"]),
+                expose_headers: words(&["B"]),
+                allow_credentials: true,
+                max_age_seconds: 5,
+            }),
+            bag: Bag::new(),
+        })),
+    ]
+}
+
+#[test]
+fn the_hub_has_a_word_for_everything_in_the_model() {
+    for snapshot in everything() {
+        let stored = mapping::stored(&snapshot, &"hello".parse().unwrap()).unwrap();
+        let hub = stored.to_value();
+        assert!(!hub.to_string().contains("$bag"), "nothing had to be kept: {hub}");
+        assert_eq!(mapping::snapshot(&stored).unwrap(), snapshot);
+        let clean = Manifest::of(stored, HUB_VERSION).unwrap();
+        assert_eq!(mapping::snapshot(&clean.store().unwrap()).unwrap(), snapshot);
+    }
+}
+
+#[test]
+fn every_version_of_a_unit_gives_the_snapshot_back() {
+    for snapshot in everything() {
+        let name = "hello".parse().unwrap();
+        let stored = mapping::stored(&snapshot, &name).unwrap();
+        for version in stored.kind().versions {
+            let seen = Manifest::of(stored.clone(), version).unwrap();
+            assert_eq!(seen.name(), Some("hello"), "{version}");
+        }
+    }
+}
+
+#[test]
+fn a_body_of_an_older_hub_reads_as_what_it_means() {
+    let pin = digest("package").to_string();
+    let old = json!({
+        "kind": "function", "environment": "python", "entry": "main",
+        "package": {"name": "code", "snapshot": pin},
+        "$bag": {
+            "podspec@fission.io/v1": {"a": 1},
+            "/package": {"*@fission.io/v1": {"x": 1}},
+            "metadata": {"labels": {"a": "b"}},
+        },
+    });
+    let new = json!({
+        "kind": "function", "environment": "python", "entrypoint": "main",
+        "package": {"name": "code", "snapshot": pin},
+        "$bag": {
+            "podspec@fission.io/v1": {"a": 1},
+            "/package": {"*@fission.io/v1": {"x": 1}},
+            "metadata": {"labels": {"a": "b"}},
+        },
+    });
+    let read = mapping::read_body("folio.dev/v1beta1", old.to_string().as_bytes()).unwrap();
+    let current = mapping::read_body(HUB_VERSION, &canonical::encode(&new)).unwrap();
+    assert_eq!(read, current);
+
+    let old = json!({"kind": "trigger", "trigger": "http", "path": "/a/*",
+        "targets": [{"function": "hello", "weight": 10_000}]});
+    let read = mapping::read_body("folio.dev/v1beta1", old.to_string().as_bytes()).unwrap();
+    let Snapshot::Trigger(TriggerSpec::Http(route)) = read else { panic!("it is a route") };
+    assert_eq!(route.path, RoutePath::Prefix { path: "/a".to_owned(), keep: false });
+}
+
+#[test]
+fn a_body_nobody_knows_is_refused() {
+    let check = |version: &str, body: &str, expected: &str| {
+        let error = mapping::read_body(version, body.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check("folio.dev/v9", r#"{"kind": "function"}"#, "version `folio.dev/v9`");
+    check("folio.dev/v1beta1", r#"{"kind": "secret"}"#, "of the kind");
+    check("folio.dev/v1beta1", "{", "cannot be read");
+    check(HUB_VERSION, r#"{"kind": "function", "entry": "x"}"#, "cannot be read");
+}
+
+#[test]
+fn an_object_that_is_no_unit_has_no_snapshot() {
+    let tag = json!({"apiVersion": HUB_VERSION, "kind": "Tag", "metadata": {},
+        "spec": {"members": []}});
+    let stored = Manifest::new(tag).unwrap().store().unwrap();
+    let error = mapping::snapshot(&stored).unwrap_err().to_string();
+    assert_eq!(error, "Tag is not a unit that folio versions");
+}
+
+#[test]
+fn a_function_without_its_pin_is_not_complete() {
+    let stored = super::fission::manifest().store().unwrap();
+    let error = mapping::snapshot(&stored).unwrap_err().to_string();
+    assert!(error.contains("missing field `snapshot`"), "{error}");
+}
