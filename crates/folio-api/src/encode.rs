@@ -134,6 +134,7 @@ plain!(
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
     folio_core::status::StatusView,
+    folio_core::sweep::MigrationReport,
     folio_core::sweep::SweepReport,
     folio_core::undo::Undone,
     folio_core::upload::Uploaded,
