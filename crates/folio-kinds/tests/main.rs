@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! What folio's API types promise, beyond the generated round trips.
 
 mod bad_manifests;

@@ -1334,7 +1334,7 @@ impl Spoke<storage::FunctionVersionSpec> for FunctionVersionSpec {
     }
 }
 
-/// HTTPTrigger calls functions for requests.
+/// A route that calls functions for requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HTTPTrigger {
     /// The name and what else identifies and marks the object.

@@ -1146,7 +1146,7 @@ impl Spoke<storage::GroupVersionTrackerSpecMembers> for GroupVersionTrackerSpecM
     }
 }
 
-/// HTTPTrigger sends requests to functions.
+/// A route that sends requests to functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HTTPTrigger {
     /// The name and what else identifies and marks the object.

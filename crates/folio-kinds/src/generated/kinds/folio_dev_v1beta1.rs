@@ -231,7 +231,7 @@ impl Spoke<storage::FunctionSpecRun> for FunctionSpecRun {
     }
 }
 
-/// HTTPTrigger sends requests to functions.
+/// A route that sends requests to functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HTTPTrigger {
     /// The name and what else identifies and marks the object.

@@ -740,7 +740,7 @@ impl Stored for GroupVersionTrackerSpecMembers {
     const VERSION: &'static str = "folio.dev/v1";
 }
 
-/// HTTPTrigger sends requests to functions.
+/// A route that sends requests to functions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HTTPTrigger {
