@@ -238,6 +238,8 @@ async fn storage(world: &World) {
     let usage = world.get("/folio/v1/storage").await.ok();
     assert!(usage["nodes"].as_u64() > Some(0));
     world.call("POST", "/folio/v1/storage/sweep").send().await.ok();
+    let migrated = world.call("POST", "/folio/v1/storage/migrate").send().await.ok();
+    assert_eq!(migrated["rewritten"], 0);
     let checked = world.call("POST", "/folio/v1/storage/check").send().await.ok();
     assert_eq!(checked, json!({ "damage": [] }));
 }
