@@ -2,7 +2,7 @@
 //! `fission.io/v1`; what is stored is the *hub*, one form for each kind; conversions lead from
 //! every version to the hub and back, and what the hub has no word for is kept in its bag.
 //!
-//! [`generated`] is made by hubgen from `schemas/` and `hubgen.toml`; [`ext`] is what it cannot
+//! [`generated`] is made by hubgen from `schemas/` and `hubgen.toml`; `ext` is what it cannot
 //! know. Start at [`convert`] for manifests, and at [`mapping`] for what becomes of the hub.
 
 pub mod explain;
