@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use folio_model::{
-    Actor, AppName, Build, Digest, Edit, Entry, PackageSpec, Qualifier, Snapshot, Timestamp,
-    UnitKey, UnitUid,
+    AppName, Build, Digest, Edit, Entry, PackageSpec, Qualifier, Snapshot, Timestamp, UnitKey,
+    UnitUid,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 pub(crate) use self::progress::Builds;
 
 use crate::ports::{Lease, Queue, State, StoreError, Task};
-use crate::{Caller, Folio, content, folio, history, resolve, view};
+use crate::{Folio, content, history, resolve, view};
 
 /// What the queue calls builds.
 const TOPIC: &str = "build";
@@ -193,35 +193,6 @@ impl Folio {
             queue.push(Task { name, topic: TOPIC.to_owned(), body, due }).await?;
         }
         Ok(())
-    }
-
-    /// Forgets the builds that made what is no longer stored, so that they are done again. Says whether there
-    /// were any. What something needs is stored, so nothing that can be called is concerned.
-    pub(crate) async fn forget_builds(
-        &self,
-        app: &AppName,
-        gone: Digest,
-    ) -> Result<bool, folio::Error> {
-        let system = Caller::new(Actor::system());
-        let forgotten = self.commit(&system, app, move |builder| {
-            let mut any = false;
-            for key in builder.state.builds_of(gone)? {
-                let from =
-                    builder.state.build(key)?.ok_or_else(|| StoreError::corrupt("a build"))?;
-                builder.push(Edit::Forget { key, from })?;
-                any = true;
-            }
-            if any {
-                builder.say("forget a build whose result was given back".to_owned());
-            }
-            Ok::<_, folio::Error>(any)
-        });
-        match forgotten.await {
-            Ok(done) => Ok(done.result),
-            // Something needs it after all: then what is gone is damage.
-            Err(folio::Error::Store(StoreError::Conflict { .. })) => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 
     /// Waits until the build of a version ended, and says how. At once if there is nothing to build. When it

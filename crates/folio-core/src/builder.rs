@@ -7,8 +7,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    AppName, Build, BuildRecord, Change, Content, Digest, Draft, Edit, Kind, Number, Origin, Place,
-    Placement, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    AppName, Build, BuildRecord, Change, Content, Digest, Draft, Edit, Kind, Number, Origin,
+    PackageSpec, Place, Placement, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -26,6 +27,8 @@ pub(crate) struct Builder<'a> {
     ids: BTreeSet<VersionId>,
     /// Where in the change the snapshots are that it brings.
     brought: BTreeMap<Digest, usize>,
+    /// Builds this change forgets.
+    forgotten: BTreeSet<Digest>,
 }
 
 /// What the edits so far make of one unit.
@@ -69,6 +72,7 @@ impl<'a> Builder<'a> {
             units: BTreeMap::new(),
             ids: BTreeSet::new(),
             brought: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
         }
     }
 
@@ -175,7 +179,28 @@ impl<'a> Builder<'a> {
             },
             Snapshot::Environment(_) | Snapshot::Trigger(_) => return Ok(Build::None),
         };
-        crate::view::package_build(self.state, &package)
+        self.package_build(&package)
+    }
+
+    /// How far the build of a package is.
+    pub(crate) fn package_build(&self, spec: &PackageSpec) -> Result<Build, StoreError> {
+        match spec.build_key() {
+            Some(key) if self.forgotten.contains(&key) => Ok(Build::Pending),
+            _ => crate::view::package_build(self.state, spec),
+        }
+    }
+
+    /// Forgets the builds that made what is no longer stored, so that they are done again. What something needs
+    /// is stored, so nothing that can be called is concerned.
+    pub(crate) fn forget_builds(&mut self, gone: Digest) -> Result<(), StoreError> {
+        for key in self.state.builds_of(gone)? {
+            if let Some(from) = self.state.build(key)?
+                && self.forgotten.insert(key)
+            {
+                self.push(Edit::Forget { key, from })?;
+            }
+        }
+        Ok(())
     }
 
     /// Sets a unit's draft.
@@ -351,7 +376,8 @@ impl<'a> Builder<'a> {
     fn built_blobs(&self, package: &Snapshot) -> Result<Vec<Digest>, StoreError> {
         let Snapshot::Package(spec) = package else { return Ok(Vec::new()) };
         let Some(key) = spec.build_key() else { return Ok(Vec::new()) };
-        let Some(record) = self.state.build(key)? else { return Ok(Vec::new()) };
+        let record = self.state.build(key)?.filter(|_| !self.forgotten.contains(&key));
+        let Some(record) = record else { return Ok(Vec::new()) };
         Ok(record.made().collect())
     }
 

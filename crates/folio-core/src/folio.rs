@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{AppName, Change, Entry};
+use folio_model::{AppName, Change, Digest, Entry};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -181,8 +181,8 @@ impl Folio {
         let outcome = Arc::new(Mutex::new(None));
         let (folio, by, of) = (self.clone(), caller.clone(), app.clone());
         let seen = Arc::clone(&outcome);
-        let plan = Arc::new(Mutex::new(move |state: &dyn State| {
-            let (change, decided) = match folio.decide(&by, &of, state, &mut rule) {
+        let plan = Arc::new(Mutex::new(move |state: &dyn State, gone: &[Digest]| {
+            let (change, decided) = match folio.decide((&by, &of), state, gone, &mut rule) {
                 Ok((change, done)) => (change, Ok(done)),
                 Err(error) => (None, Err(error)),
             };
@@ -190,15 +190,18 @@ impl Folio {
             Ok(change)
         }));
         let unsettled = Unsettled::new(self);
+        let mut gone = Vec::new();
         let appended = loop {
-            let plan = Arc::clone(&plan);
+            let (plan, lost) = (Arc::clone(&plan), gone.clone());
             let plan = move |state: &dyn State| {
                 let mut plan = plan.lock().expect("no plan panics while it holds the lock");
-                plan(state)
+                plan(state, &lost)
             };
             match self.ledger.append(Box::new(plan)).await {
-                Err(StoreError::MissingBlob { digest })
-                    if Box::pin(self.forget_builds(app, digest)).await? => {}
+                // What a build made may have been swept; then the change forgets the build as well.
+                Err(StoreError::MissingBlob { digest }) if !gone.contains(&digest) => {
+                    gone.push(digest);
+                }
                 appended => break appended.map_err(Error::from),
             }
         };
@@ -218,9 +221,9 @@ impl Folio {
 
     fn decide<T, E, R>(
         &self,
-        caller: &Caller,
-        app: &AppName,
+        (caller, app): (&Caller, &AppName),
         state: &dyn State,
+        gone: &[Digest],
         rule: &mut R,
     ) -> Result<(Option<Change>, Done<T>), E>
     where
@@ -232,6 +235,9 @@ impl Folio {
             return Ok((None, done));
         }
         let mut builder = Builder::new(state, caller, app, self.clock.as_ref());
+        for digest in gone {
+            builder.forget_builds(*digest).map_err(Error::from)?;
+        }
         let result = rule(&mut builder)?;
         let change = builder.finish().map_err(Error::from)?;
         let mut done = Done { result, changed: change.is_some(), app_version: None, entry: None };

@@ -167,12 +167,12 @@ fn publish_code(
         Source::Own(own) => own,
         Source::Version { used, key, id } => {
             let spec = compose::package_spec(builder.state, used.pin.snapshot)?;
-            let build = view::package_build(builder.state, &spec)?;
+            let build = builder.package_build(&spec)?;
             return Ok(PublishedCode { key, id, build, view: None });
         }
     };
     let OwnPackage { key, spec, archive } = own;
-    let build = view::package_build(builder.state, &spec)?;
+    let build = builder.package_build(&spec)?;
     let snapshot = Snapshot::Package(spec);
     let existing = builder.state.unit(&key)?;
     if let Some(unit) = &existing
