@@ -315,6 +315,9 @@ impl Spoke<storage::ShelfProperties> for ShelfProperties {
     }
 
     fn overlay(stored: storage::ShelfProperties, new: &mut storage::ShelfProperties) {
+        if let Some(hook) = Self::AUGMENT {
+            (hook.complete)(&stored, new);
+        }
         Field::<Vec<Board>>::overlay(stored.boards, &mut new.boards);
         hub::keep(stored.height, &mut new.height);
         hub::forget_default(&stored.label, &mut new.label, "\"unlabelled\"");
