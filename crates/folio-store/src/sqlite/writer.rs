@@ -1,19 +1,23 @@
 //! The one thread that writes. It takes everything that waits, runs it in one transaction, commits once and only
-//! then answers: while one group reaches the disk the next piles up, so writers share an fsync. A job that fails
-//! takes nothing else with it: if it left anything behind, the group runs again with a savepoint for each.
+//! then answers: while one group reaches the disk the next piles up, so writers share an fsync. Whoever was answered
+//! is likely to come again, and is given a moment to: else callers fall into two halves that wait for each other.
+//! A job that fails takes nothing else with it: if it left anything behind, the group runs again with a savepoint
+//! for each.
 //!
 //! Nothing is ever acknowledged before it is durable, and a failed fsync is never tried again: the process
 //! ends and the next start reads what the disk really has.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use folio_core::crash;
 use folio_core::ports::StoreError;
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::error::{failure, is_io};
 use super::session::Session;
@@ -24,21 +28,27 @@ const GROUP_MAX: usize = 256;
 /// Jobs that may wait; more have to wait for a place.
 const WAITING_MAX: usize = 1024;
 
+/// How long the next of those who were just answered may take to come again. A caller needs a tenth of it to read its
+/// answer and ask anew; if nobody came for so long, the others do not come either.
+const PAUSE: Duration = Duration::from_micros(200);
+
 /// Owns the thread and the way to it.
 pub(crate) struct Writer {
-    jobs: Mutex<Option<mpsc::Sender<Box<dyn Work>>>>,
+    jobs: Mutex<Option<Sender<Box<dyn Work>>>>,
+    places: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Writer {
     /// Starts the thread, which owns the connection from then on.
     pub(crate) fn start(conn: Connection) -> Result<Self, StoreError> {
-        let (jobs, waiting) = mpsc::channel(WAITING_MAX);
+        let (jobs, waiting) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("folio-writer".to_owned())
-            .spawn(move || serve(&Session::new(conn), waiting))
+            .spawn(move || serve(&Session::new(conn), &waiting))
             .map_err(|error| StoreError::failed("start the writer", error))?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) })
+        let places = Arc::new(Semaphore::new(WAITING_MAX));
+        Ok(Self { jobs: Mutex::new(Some(jobs)), places, thread: Mutex::new(Some(thread)) })
     }
 
     /// Runs a job in the next group; `durable` hears of its result after the commit and before the caller.
@@ -69,12 +79,16 @@ impl Writer {
         durable: impl FnOnce(&T) + Send + 'static,
         runs: Runs,
     ) -> Result<T, StoreError> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { job, durable, runs, result: None, answer };
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let jobs = jobs.ok_or_else(closed)?;
-        jobs.send(Box::new(waiting)).await.map_err(|_| closed())?;
+        let waiting = Waiting { job, durable, runs, result: None, answer, _place: place };
+        self.send(Box::new(waiting))?;
         answered.await.map_err(|_| closed())?
+    }
+
+    fn send(&self, work: Box<dyn Work>) -> Result<(), StoreError> {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.as_ref().ok_or_else(closed)?.send(work).map_err(|_| closed())
     }
 
     /// Takes no more jobs and waits until those taken are done.
@@ -136,6 +150,7 @@ struct Waiting<T, F, D> {
     runs: Runs,
     result: Option<Result<T, StoreError>>,
     answer: oneshot::Sender<Result<T, StoreError>>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl<T, F, D> Work for Waiting<T, F, D>
@@ -180,24 +195,44 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or_default())
 }
 
-fn serve(session: &Session, mut waiting: mpsc::Receiver<Box<dyn Work>>) {
-    while let Some(first) = waiting.blocking_recv() {
-        let mut group = vec![first];
-        while group.len() < GROUP_MAX
-            && let Ok(next) = waiting.try_recv()
-        {
-            group.push(next);
-        }
-        commit(session, group);
+fn serve(session: &Session, waiting: &Receiver<Box<dyn Work>>) {
+    let mut group = Vec::new();
+    let mut expected = 1;
+    while gather(&mut group, waiting, expected) {
+        let committed = run(session, &mut group);
+        let answered = std::mem::take(&mut group);
+        group.extend(waiting.try_iter().take(GROUP_MAX));
+        expected = group.len() + answered.len();
+        answer(answered, committed);
     }
     if let Err(error) = session.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "The log was not folded into the database; the next start does it");
     }
 }
 
-/// Runs and commits one group, then answers everyone in it.
-fn commit(session: &Session, mut group: Vec<Box<dyn Work>>) {
-    match run(session, &mut group) {
+/// Adds what waits to a group: at least one job, however long it takes, and the expected number if they come soon.
+/// False if there is none and none can come.
+fn gather(
+    group: &mut Vec<Box<dyn Work>>,
+    waiting: &Receiver<Box<dyn Work>>,
+    expected: usize,
+) -> bool {
+    if group.is_empty() {
+        let Ok(first) = waiting.recv() else { return false };
+        group.push(first);
+    }
+    group.extend(waiting.try_iter().take(GROUP_MAX - group.len()));
+    while group.len() < expected.min(GROUP_MAX)
+        && let Ok(next) = waiting.recv_timeout(PAUSE)
+    {
+        group.push(next);
+    }
+    true
+}
+
+/// Answers everyone in a group.
+fn answer(group: Vec<Box<dyn Work>>, committed: Result<(), StoreError>) {
+    match committed {
         Ok(()) => {
             crash::point("ledger.committed");
             group.into_iter().for_each(Work::acknowledge);
@@ -211,6 +246,7 @@ fn commit(session: &Session, mut group: Vec<Box<dyn Work>>) {
     }
 }
 
+/// Runs and commits one group.
 fn run(session: &Session, group: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
     execute(session, "BEGIN IMMEDIATE").map_err(failure("begin a transaction"))?;
     crash::point("ledger.begun");
