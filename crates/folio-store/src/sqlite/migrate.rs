@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/004_queue.sql")),
     Step::plain(include_str!("../schema/005_fewer_indexes.sql")),
     Step::plain(include_str!("../schema/006_hub.sql")),
+    Step::plain(include_str!("../schema/007_fewer_pages.sql")),
 ];
 
 /// What turns one schema into the next.

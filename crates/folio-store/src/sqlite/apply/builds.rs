@@ -61,7 +61,7 @@ impl Writing<'_> {
         let what = || format!("what waits for build {build}");
         ensure(succeeded(to) || readies.is_empty(), what)?;
         let sql = "UPDATE versions SET waits_for = NULL \
-                   WHERE unit = ?1 AND number = ?2 AND waits_for = ?3 AND deleted_in IS NULL";
+                   WHERE unit = ?1 AND number = ?2 AND waits_for = ?3 AND deleted = 0";
         for key in readies {
             let number = signed(key.number.get());
             let values = params![key.unit.0.as_bytes(), number, build.as_bytes()];

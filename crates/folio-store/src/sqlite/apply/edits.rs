@@ -119,7 +119,7 @@ impl Writing<'_> {
 
     /// Whether a version was published and not deleted.
     pub(super) fn survives(&self, key: folio_model::VersionKey) -> Result<bool, StoreError> {
-        let sql = "SELECT 1 FROM versions WHERE unit = ?1 AND number = ?2 AND deleted_in IS NULL";
+        let sql = "SELECT 1 FROM versions WHERE unit = ?1 AND deleted = 0 AND number = ?2";
         exists(self.conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())])
     }
 }

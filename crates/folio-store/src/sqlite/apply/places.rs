@@ -1,6 +1,6 @@
-//! Writes the app version a change makes: one row, and one interval per unit whose place changed.
+//! Writes the app version a change makes: one row, and one for each unit whose place changed.
 
-use folio_core::ports::StoreError;
+use folio_core::ports::{State as _, StoreError};
 use folio_model::{
     AppName, Change, Digest, Number, Placement, UnitKey, UnitUid, VersionId, canonical,
 };
@@ -35,8 +35,8 @@ impl Writing<'_> {
         }
     }
 
-    /// Adds the app version, with the digest of what it placed: no entry repeats the intervals, and verify must
-    /// be able to tell if one is altered.
+    /// Adds the app version, with the digest of what it placed: no entry repeats the places, and verify must be
+    /// able to tell if one is altered.
     fn add_app_version(
         &self,
         change: &Change,
@@ -63,7 +63,7 @@ impl Writing<'_> {
         ensure(taken, || format!("app version `{id}`"))
     }
 
-    /// Ends the interval a unit stands in and, if it is still there, begins the next. False if nothing changed.
+    /// Writes what a unit is from an app version on. False if it was not there and is not.
     fn place(
         &self,
         app: &AppName,
@@ -71,27 +71,25 @@ impl Writing<'_> {
         uid: UnitUid,
         to: Option<&Placement>,
     ) -> Result<bool, StoreError> {
-        let since = signed(number.get());
-        // A unit's intervals follow one another, so only the last can be open.
-        let sql = "UPDATE placements SET until = ?2 WHERE unit = ?1 AND until IS NULL AND since < ?2 \
-                   AND since = (SELECT max(since) FROM placements WHERE unit = ?1)";
+        match to {
+            Some(to) => self.fits(app, uid, to)?,
+            None if Newest(self.session).placement(uid)?.is_none() => return Ok(false),
+            None => {}
+        }
         self.session.known(|known| known.places.put(uid, to.cloned()));
-        let ended = run(self.conn, sql, params![uid.0.as_bytes(), since])? == 1;
-        let Some(to) = to else { return Ok(ended) };
-        self.fits(app, uid, to)?;
-        let sql = "INSERT INTO placements (unit, since, latest_number, latest_id, latest_snapshot, draft) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING";
-        let latest = to.latest.as_ref();
+        let sql = "INSERT INTO placements (unit, since, stands, latest_number, latest_id, latest_snapshot, draft) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
+        let latest = to.and_then(|to| to.latest.as_ref());
         let values = params![
             uid.0.as_bytes(),
-            since,
+            signed(number.get()),
+            to.is_some(),
             latest.map(|(number, _, _)| signed(number.get())),
             latest.map(|(_, id, _)| id.as_str()),
             latest.map(|(_, _, snapshot)| snapshot.as_bytes()),
-            to.draft.as_ref().map(Digest::as_bytes),
+            to.and_then(|to| to.draft.as_ref()).map(Digest::as_bytes),
         ];
-        let begun = run(self.conn, sql, values)? == 1;
-        ensure(begun, || format!("the place of unit {uid}"))?;
+        ensure(run(self.conn, sql, values)? == 1, || format!("the place of unit {uid}"))?;
         Ok(true)
     }
 

@@ -97,9 +97,8 @@ impl Writing<'_> {
         let key = VersionKey { unit: unit.uid, number: version.number };
         let found = Seen(self.conn).version(key)?;
         ensure(found.as_ref() == Some(version), || what(unit, version.number))?;
-        let sql = "UPDATE versions SET deleted_in = ?3 WHERE unit = ?1 AND number = ?2";
-        let values = params![unit.uid.0.as_bytes(), signed(version.number.get()), signed(self.seq)];
-        run(self.conn, sql, values)?;
+        let sql = "UPDATE versions SET deleted = 1 WHERE unit = ?1 AND deleted = 0 AND number = ?2";
+        run(self.conn, sql, params![unit.uid.0.as_bytes(), signed(version.number.get())])?;
         self.find_latest(unit)
     }
 
@@ -108,7 +107,7 @@ impl Writing<'_> {
         let found = versions::surviving_or_not(self.conn, key)?;
         let deleted = found.filter(|(_, survives)| !survives).map(|(deleted, _)| deleted);
         ensure(deleted.as_ref() == Some(version), || what(unit, version.number))?;
-        let sql = "UPDATE versions SET deleted_in = NULL WHERE unit = ?1 AND number = ?2";
+        let sql = "UPDATE versions SET deleted = 0 WHERE unit = ?1 AND deleted = 1 AND number = ?2";
         run(self.conn, sql, params![unit.uid.0.as_bytes(), signed(version.number.get())])?;
         self.wait_again(unit, version)?;
         self.find_latest(unit)
@@ -122,7 +121,7 @@ impl Writing<'_> {
         to: &str,
     ) -> Result<(), StoreError> {
         let sql = "UPDATE versions SET description = ?4 \
-                   WHERE unit = ?1 AND number = ?2 AND description = ?3 AND deleted_in IS NULL";
+                   WHERE unit = ?1 AND deleted = 0 AND number = ?2 AND description = ?3";
         let values = params![unit.uid.0.as_bytes(), signed(number.get()), from, to];
         ensure(run(self.conn, sql, values)? == 1, || what(unit, number))
     }

@@ -38,7 +38,7 @@ pub(super) fn of(conn: &Connection, made: Digest) -> Result<Vec<Digest>, StoreEr
 /// Whether a surviving version or a draft needs a build.
 pub(crate) fn is_needed(conn: &Connection, key: Digest) -> Result<bool, StoreError> {
     let sql = "WITH held (snapshot) AS (
-            SELECT snapshot FROM versions WHERE deleted_in IS NULL
+            SELECT snapshot FROM versions WHERE deleted = 0
             UNION SELECT snapshot FROM drafts
         )
         SELECT 1 FROM held JOIN snapshots AS own ON own.digest = held.snapshot
@@ -48,14 +48,15 @@ pub(crate) fn is_needed(conn: &Connection, key: Digest) -> Result<bool, StoreErr
 }
 
 pub(super) fn is_ready(conn: &Connection, key: VersionKey) -> Result<bool, StoreError> {
-    let sql = "SELECT waits_for IS NULL FROM versions WHERE unit = ?1 AND number = ?2";
+    let sql = "SELECT waits_for IS NULL FROM versions \
+               WHERE unit = ?1 AND deleted IN (0, 1) AND number = ?2";
     let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
     Ok(one(conn, sql, values, |row| row.get(0))?.unwrap_or(false))
 }
 
 pub(super) fn waiting(conn: &Connection, key: Digest) -> Result<Vec<VersionKey>, StoreError> {
     let sql = "SELECT unit, number FROM versions INDEXED BY versions_waiting \
-               WHERE waits_for = ?1 AND deleted_in IS NULL ORDER BY unit, number";
+               WHERE waits_for = ?1 AND deleted = 0 ORDER BY unit, number";
     all(conn, sql, [key.as_bytes()], |row| {
         Ok(VersionKey { unit: uid(row, 0)?, number: number(row, 1)? })
     })
@@ -64,7 +65,7 @@ pub(super) fn waiting(conn: &Connection, key: Digest) -> Result<Vec<VersionKey>,
 pub(super) fn pending(conn: &Connection, rows: usize) -> Result<Vec<PendingBuild>, StoreError> {
     let sql = "WITH needed (key) AS (
             SELECT waits_for FROM versions INDEXED BY versions_waiting
-            WHERE deleted_in IS NULL AND waits_for IS NOT NULL
+            WHERE deleted = 0 AND waits_for IS NOT NULL
             UNION SELECT coalesce(own.build, package.build)
             FROM drafts JOIN snapshots AS own ON own.digest = drafts.snapshot
             LEFT JOIN snapshots AS package ON package.digest = own.pin
@@ -80,7 +81,7 @@ pub(super) fn pending(conn: &Connection, rows: usize) -> Result<Vec<PendingBuild
 /// What the builds of surviving versions and drafts made and printed.
 pub(super) fn roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {
     let sql = "WITH held (snapshot) AS (
-            SELECT snapshot FROM versions WHERE deleted_in IS NULL
+            SELECT snapshot FROM versions WHERE deleted = 0
             UNION SELECT snapshot FROM drafts
         ), needed (key) AS (
             SELECT coalesce(own.build, package.build)

@@ -83,7 +83,7 @@ pub(super) fn at(
         "FROM units CROSS JOIN placements ON placements.unit = units.uid AND since = (
             SELECT max(since) FROM placements WHERE unit = units.uid AND since <= ?2
         )
-        WHERE app = ?1 AND (until IS NULL OR until > ?2)"
+        WHERE app = ?1 AND stands"
     );
     let values = params![app.as_str(), signed(at.get())];
     let mut placements = all(conn, sql, values, read_placement)?;
@@ -93,7 +93,7 @@ pub(super) fn at(
 
 pub(super) fn standing(conn: &Connection, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
     let sql = select_placements!(
-        "FROM placements JOIN units ON uid = unit WHERE unit = ?1 AND until IS NULL \
+        "FROM placements JOIN units ON uid = unit WHERE unit = ?1 AND stands \
          AND since = (SELECT max(since) FROM placements WHERE unit = ?1)"
     );
     one(conn, sql, [unit.0.as_bytes()], read_placement)

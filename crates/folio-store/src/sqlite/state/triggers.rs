@@ -25,7 +25,7 @@ pub(super) fn standing(conn: &Connection) -> Result<Vec<StandingTrigger>, StoreE
                drafts.snapshot, drafts.uses_unit, drafts.uses_number, drafts.archive, digest, body, \
                hub, rewritten \
                FROM units INDEXED BY units_triggers LEFT JOIN drafts ON drafts.unit = units.uid \
-               JOIN versions ON versions.unit = units.uid AND versions.number = units.latest \
+               JOIN versions ON versions.unit = units.uid AND deleted = 0 AND versions.number = units.latest \
                JOIN snapshots ON snapshots.digest = versions.snapshot \
                WHERE kind = 'trigger' AND units.deleted_in IS NULL ORDER BY app, name";
     let rows = all(conn, sql, [], |row| Ok((read(row)?, digest(row, 13)?, Body::read(row, 14)?)))?;

@@ -13,14 +13,14 @@ macro_rules! select_versions {
     ($rest:literal) => {
         concat!(
             "SELECT number, id, snapshot, uses_unit, uses_number, archive, created_at, created_by, \
-             description, deleted_in IS NULL FROM versions ",
+             description, deleted = 0 FROM versions ",
             $rest
         )
     };
 }
 
 pub(super) fn by_key(conn: &Connection, key: VersionKey) -> Result<Option<Version>, StoreError> {
-    let sql = select_versions!("WHERE unit = ?1 AND number = ?2 AND deleted_in IS NULL");
+    let sql = select_versions!("WHERE unit = ?1 AND deleted = 0 AND number = ?2");
     one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn surviving_or_not(
     conn: &Connection,
     key: VersionKey,
 ) -> Result<Option<(Version, bool)>, StoreError> {
-    let sql = select_versions!("WHERE unit = ?1 AND number = ?2");
+    let sql = select_versions!("WHERE unit = ?1 AND deleted IN (0, 1) AND number = ?2");
     one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read_with_fate)
 }
 
@@ -39,14 +39,11 @@ pub(super) fn by_id(
     id: &VersionId,
 ) -> Result<Option<(Version, bool)>, StoreError> {
     let sql = select_versions!(
-        "WHERE unit = ?1 AND number = (SELECT number FROM ids WHERE \
+        "WHERE unit = ?1 AND deleted IN (0, 1) AND number = (SELECT number FROM ids WHERE \
          app = (SELECT app FROM units WHERE uid = ?1) AND id = ?2 AND owner = ?1)"
     );
     one(conn, sql, params![unit.0.as_bytes(), id.as_str()], read_with_fate)
 }
-
-// The index of surviving versions is named below, because the planner would walk the primary key past every
-// deleted version.
 
 pub(super) fn of_unit(
     conn: &Connection,
@@ -54,8 +51,7 @@ pub(super) fn of_unit(
     page: Page,
 ) -> Result<Vec<Version>, StoreError> {
     let sql = select_versions!(
-        "INDEXED BY versions_surviving \
-         WHERE unit = ?1 AND number > ?2 AND deleted_in IS NULL ORDER BY number LIMIT ?3"
+        "WHERE unit = ?1 AND deleted = 0 AND number > ?2 ORDER BY number LIMIT ?3"
     );
     let values = params![unit.0.as_bytes(), signed(page.after), limit(page.limit)];
     all(conn, sql, values, read)
@@ -63,8 +59,7 @@ pub(super) fn of_unit(
 
 pub(super) fn before(conn: &Connection, key: VersionKey) -> Result<Option<Version>, StoreError> {
     let sql = select_versions!(
-        "INDEXED BY versions_surviving \
-         WHERE unit = ?1 AND number < ?2 AND deleted_in IS NULL ORDER BY number DESC LIMIT 1"
+        "WHERE unit = ?1 AND deleted = 0 AND number < ?2 ORDER BY number DESC LIMIT 1"
     );
     one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
 }
@@ -74,8 +69,7 @@ pub(super) fn ready_before(
     key: VersionKey,
 ) -> Result<Option<Version>, StoreError> {
     let sql = select_versions!(
-        "INDEXED BY versions_surviving \
-         WHERE unit = ?1 AND number < ?2 AND deleted_in IS NULL AND waits_for IS NULL \
+        "WHERE unit = ?1 AND deleted = 0 AND number < ?2 AND waits_for IS NULL \
          ORDER BY number DESC LIMIT 1"
     );
     one(conn, sql, params![key.unit.0.as_bytes(), signed(key.number.get())], read)
@@ -83,7 +77,7 @@ pub(super) fn ready_before(
 
 pub(super) fn users(conn: &Connection, key: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
     let sql = "SELECT unit, number FROM versions \
-               WHERE uses_unit = ?1 AND uses_number = ?2 AND deleted_in IS NULL ORDER BY unit, number";
+               WHERE uses_unit = ?1 AND uses_number = ?2 AND deleted = 0 ORDER BY unit, number";
     let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
     all(conn, sql, values, |row| Ok(VersionKey { unit: uid(row, 0)?, number: number(row, 1)? }))
 }
@@ -140,14 +134,14 @@ pub(crate) fn read_snapshot(wanted: Digest, body: &Body) -> Result<Snapshot, Sto
 
 pub(super) fn content_roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {
     let sql = "WITH held (snapshot) AS (
-            SELECT snapshot FROM versions WHERE deleted_in IS NULL
+            SELECT snapshot FROM versions WHERE deleted = 0
             UNION SELECT snapshot FROM drafts
         ), frozen (snapshot) AS (
             SELECT snapshot FROM held
             UNION SELECT pin FROM held JOIN snapshots ON digest = snapshot WHERE pin IS NOT NULL
         )
         SELECT tree FROM frozen JOIN snapshot_trees USING (snapshot)
-        UNION SELECT archive FROM versions WHERE deleted_in IS NULL AND archive IS NOT NULL
+        UNION SELECT archive FROM versions WHERE deleted = 0 AND archive IS NOT NULL
         UNION SELECT archive FROM drafts WHERE archive IS NOT NULL
         ORDER BY 1";
     all(conn, sql, [], |row| digest(row, 0))

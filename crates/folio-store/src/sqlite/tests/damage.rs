@@ -72,17 +72,17 @@ async fn a_broken_rule_is_found() {
     check("UPDATE units SET next_number = 2 WHERE kind = 'package'", "was given before").await;
     check("UPDATE units SET deleted_in = 1 WHERE name = 'hello'", "is deleted and has").await;
     check("UPDATE units SET revision = 1", "is not what the entries add up to").await;
-    check("UPDATE versions SET deleted_in = 1 WHERE id = 'f1'", "does not survive").await;
-    check("UPDATE versions SET deleted_in = 1 WHERE id = 'v1'", "does not survive").await;
-    check("UPDATE versions SET deleted_in = NULL", "says its latest version is 1").await;
+    check("UPDATE versions SET deleted = 1 WHERE id = 'f1'", "does not survive").await;
+    check("UPDATE versions SET deleted = 1 WHERE id = 'v1'", "does not survive").await;
+    check("UPDATE versions SET deleted = 0", "says its latest version is 1").await;
     check("DELETE FROM versions WHERE id = 'v2'", "version `v2`").await;
     check("DELETE FROM drafts", "function `hello`").await;
     check("UPDATE units SET newest = NULL WHERE name = 'hello'", "its newest version is none")
         .await;
-    check("UPDATE placements SET until = 5 WHERE until = 2", "overlap").await;
-    check("UPDATE placements SET draft = NULL WHERE until = 2", "what app version `g1`").await;
-    check("DELETE FROM placements WHERE until IS NULL", "what app version `g2`").await;
-    check("UPDATE placements SET since = 9 WHERE until IS NULL", "which does not exist").await;
+    check("UPDATE placements SET draft = NULL WHERE since = 1", "what app version `g1`").await;
+    check("UPDATE placements SET stands = 0 WHERE since = 1", "what app version `g1`").await;
+    check("DELETE FROM placements WHERE since = 2", "what app version `g2`").await;
+    check("UPDATE placements SET since = 9 WHERE since = 2", "which does not exist").await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::Found;
 use super::compare::{self, Side};
 use crate::memory::MemoryLedger;
-use crate::sqlite::query::{all, digest, number_option, seq};
+use crate::sqlite::query::{all, digest, seq};
 use crate::sqlite::state::places::{self, Placed};
 use crate::sqlite::state::{Seen, versions};
 
@@ -43,31 +43,22 @@ pub(super) fn adds_up(conn: &Connection, found: &mut Found) -> Result<(), StoreE
     memory.view_now(|state, keys| compare::states(conn, Side { state, keys }, found))
 }
 
-/// What each entry placed, read from the ends of the intervals.
+/// What each entry placed.
 fn placed(conn: &Connection) -> Result<BTreeMap<u64, Placed>, StoreError> {
-    let sql = "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, \
-               began.seq, until, ended.seq \
+    let sql = "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, seq, stands \
                FROM placements JOIN units ON uid = unit \
-               JOIN app_versions AS began ON began.app = units.app AND began.number = since \
-               LEFT JOIN app_versions AS ended ON ended.app = units.app AND ended.number = until \
-               ORDER BY uid, since";
+               JOIN app_versions ON app_versions.app = units.app AND app_versions.number = since";
     let rows = all(conn, sql, [], |row| {
-        let ended = number_option(row, 8)?.map(|_| seq(row, 9)).transpose()?;
-        Ok((places::read_placement(row)?, seq(row, 7)?, ended))
+        Ok((places::read_placement(row)?, seq(row, 7)?, row.get::<_, bool>(8)?))
     })?;
     let mut placed: BTreeMap<u64, Placed> = BTreeMap::new();
-    for (placement, began, ended) in rows {
-        let uid = placement.uid;
-        placed.entry(began).or_default().insert(uid, Some(placement));
-        // If the next interval begins where this one ends, it follows below and counts.
-        if let Some(ended) = ended {
-            placed.entry(ended).or_default().insert(uid, None);
-        }
+    for (placement, entry, stands) in rows {
+        placed.entry(entry).or_default().insert(placement.uid, stands.then_some(placement));
     }
     Ok(placed)
 }
 
-/// The intervals that begin or end with an app version are those it was written with.
+/// What each app version placed is what it was written with.
 fn as_noted(
     conn: &Connection,
     placed: &BTreeMap<u64, Placed>,

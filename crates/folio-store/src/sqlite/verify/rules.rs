@@ -10,27 +10,27 @@ use crate::sqlite::query::all;
 /// Each query lists what breaks one rule, in words.
 const BREAKS: &[&str] = &[
     "SELECT printf('%s `%s` points at version %d of unit %s, which does not survive',
-            kind, name, number, hex(unit))
-     FROM pointer_targets LEFT JOIN versions USING (unit, number)
-     WHERE versions.id IS NULL OR deleted_in IS NOT NULL",
+            kind, name, pointer_targets.number, hex(pointer_targets.unit))
+     FROM pointer_targets LEFT JOIN versions
+     ON versions.unit = pointer_targets.unit AND deleted = 0 AND versions.number = pointer_targets.number
+     WHERE versions.id IS NULL",
     "SELECT printf('version `%s` of unit %s uses a package version that does not survive',
             users.id, hex(users.unit))
      FROM versions AS users LEFT JOIN versions AS used
-     ON used.unit = users.uses_unit AND used.number = users.uses_number
-     WHERE users.deleted_in IS NULL AND users.uses_unit IS NOT NULL
-     AND (used.id IS NULL OR used.deleted_in IS NOT NULL)",
+     ON used.unit = users.uses_unit AND used.deleted = 0 AND used.number = users.uses_number
+     WHERE users.deleted = 0 AND users.uses_unit IS NOT NULL AND used.id IS NULL",
     "SELECT printf('the draft of unit %s uses a package version that does not survive', hex(drafts.unit))
      FROM drafts LEFT JOIN versions AS used
-     ON used.unit = drafts.uses_unit AND used.number = drafts.uses_number
-     WHERE drafts.uses_unit IS NOT NULL AND (used.id IS NULL OR used.deleted_in IS NOT NULL)",
+     ON used.unit = drafts.uses_unit AND used.deleted = 0 AND used.number = drafts.uses_number
+     WHERE drafts.uses_unit IS NOT NULL AND used.id IS NULL",
     "SELECT printf('unit %s says its latest version is %s', hex(uid), coalesce(latest, 'none'))
      FROM units WHERE latest IS NOT (
         SELECT max(number) FROM versions
-        WHERE unit = uid AND deleted_in IS NULL AND waits_for IS NULL
+        WHERE unit = uid AND deleted = 0 AND waits_for IS NULL
      )",
     "SELECT printf('unit %s says its newest version is %s', hex(uid), coalesce(newest, 'none'))
      FROM units WHERE newest IS NOT (
-        SELECT max(number) FROM versions WHERE unit = uid AND deleted_in IS NULL
+        SELECT max(number) FROM versions WHERE unit = uid AND deleted = 0
      )",
     "SELECT printf('version `%s` of unit %s waits for a build that is not its own', id, hex(unit))
      FROM versions JOIN snapshots AS own ON own.digest = versions.snapshot
@@ -41,17 +41,9 @@ const BREAKS: &[&str] = &[
     "SELECT printf('unit %s is deleted and has a draft or a version', hex(uid))
      FROM units WHERE deleted_in IS NOT NULL
      AND (newest IS NOT NULL OR uid IN (SELECT unit FROM drafts))",
-    "SELECT printf('two intervals of unit %s overlap at app version %d', hex(unit), since)
-     FROM (
-        SELECT unit, since, lag(until) OVER history AS ended, lag(since) OVER history AS began
-        FROM placements WINDOW history AS (PARTITION BY unit ORDER BY since)
-     )
-     WHERE began IS NOT NULL AND (ended IS NULL OR ended > since)",
     "SELECT printf('unit %s is placed in app version %d, which does not exist', hex(unit), since)
      FROM placements JOIN units ON uid = unit
-     WHERE NOT EXISTS (SELECT 1 FROM app_versions WHERE app = units.app AND number = since)
-     OR until IS NOT NULL
-     AND NOT EXISTS (SELECT 1 FROM app_versions WHERE app = units.app AND number = until)",
+     WHERE NOT EXISTS (SELECT 1 FROM app_versions WHERE app = units.app AND number = since)",
     "SELECT printf('app version `%s` of app `%s` does not follow its parent', id, app)
      FROM (
         SELECT id, app, number, parent, lag(id) OVER history AS before, lag(number) OVER history AS last
@@ -60,7 +52,7 @@ const BREAKS: &[&str] = &[
      WHERE parent IS NOT before OR number <> coalesce(last, 0) + 1",
     "SELECT printf('id `%s` in app `%s` leads to no version `%s`', ids.id, ids.app, ids.id)
      FROM ids LEFT JOIN versions
-     ON versions.unit = owner AND versions.number = ids.number AND versions.id = ids.id
+     ON versions.unit = owner AND deleted IN (0, 1) AND versions.number = ids.number AND versions.id = ids.id
      LEFT JOIN app_versions
      ON owner = x'' AND app_versions.app = ids.app AND app_versions.number = ids.number
      AND app_versions.id = ids.id
