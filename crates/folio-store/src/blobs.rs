@@ -1,5 +1,5 @@
-//! Blobs in packs: one object per batch, an index of what lies where. Start at [`PackStore`], then `put`,
-//! `sweep` and [`index`].
+//! Blobs in packs: one pack per batch, an index of what lies where. A large pack is an object, a small one lies in the
+//! index itself. Start at [`PackStore`], then `put`, `sweep` and [`index`].
 //!
 //! Why nothing is ever lost: objects are written before rows, rows removed before objects; a row is only added
 //! in a transaction that finds all it names, and touches that. A sweep removes rows only in a transaction that
@@ -53,9 +53,14 @@ impl Default for PackOptions {
     }
 }
 
+/// Bytes up to which a pack is kept in the index. There it costs a few pages of a commit that is made anyway; as an
+/// object, a file and two syncs of its own.
+const KEPT_MAX: usize = 64 * 1024;
+
 /// Nodes in packs in an object store, found through an index.
 pub struct PackStore {
     objects: Objects,
+    kept_max: usize,
     index: Arc<dyn Index>,
     clock: Arc<dyn Clock>,
     cache: Cache,
@@ -118,6 +123,7 @@ impl PackStore {
     fn of(objects: Objects, index: Arc<dyn Index>, clock: Arc<dyn Clock>) -> Self {
         Self {
             objects,
+            kept_max: KEPT_MAX,
             index,
             clock,
             cache: Cache::default(),

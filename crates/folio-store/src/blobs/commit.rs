@@ -3,18 +3,21 @@
 
 use std::collections::HashMap;
 
+use bytes::Bytes;
 use folio_core::ports::{StoreError, Stored};
 use folio_model::{Digest, Timestamp};
 
 use super::batch::{Batch, Plan};
-use super::index::{Pack, PackId, Place, Row, Table, tick};
+use super::index::{Home, Pack, PackId, Place, Row, Table, tick};
 use super::objects::Reserved;
 use super::pack::Listed;
 
-/// A pack that is written and not yet in the index.
+/// A pack that is not yet in the index: written as an object, or to be kept beside its rows.
 pub(super) struct Written {
     pub(super) _reserved: Reserved,
     pub(super) pack: Pack,
+    /// Its bytes, if its home is the index.
+    pub(super) body: Option<Bytes>,
     pub(super) listed: HashMap<Digest, Listed>,
 }
 
@@ -65,7 +68,7 @@ impl<'a> Commit<'a> {
             used.iter().try_for_each(|digest| self.table.touch(*digest, at))?;
         }
         if let Some(written) = self.written.filter(|_| !new.is_empty()) {
-            let (pack, at) = (self.pack(&written.pack)?, self.at()?);
+            let (pack, at) = (self.pack(written)?, self.at()?);
             for digest in &new {
                 let Listed { kind, bytes, checksum, spot, .. } = written.listed[digest];
                 let (totals, place) = (batch.totals(*digest), Place { pack, spot });
@@ -83,10 +86,22 @@ impl<'a> Commit<'a> {
         }
     }
 
-    fn pack(&mut self, pack: &Pack) -> Result<PackId, StoreError> {
+    fn pack(&mut self, written: &Written) -> Result<PackId, StoreError> {
         match self.pack {
             Some(id) => Ok(id),
-            None => Ok(*self.pack.insert(self.table.add_pack(pack)?)),
+            None => Ok(*self.pack.insert(written.add_to(self.table)?)),
         }
+    }
+}
+
+impl Written {
+    /// Adds the pack to the index.
+    pub(super) fn add_to(&self, table: &mut dyn Table) -> Result<PackId, StoreError> {
+        table.add_pack(&self.pack, self.body.as_ref())
+    }
+
+    /// The object that has to go if no row comes to need it.
+    pub(super) fn object(&self) -> Option<String> {
+        (self.pack.home == Home::Object).then(|| self.pack.name.clone())
     }
 }

@@ -4,7 +4,10 @@
 //! `touched` counts hybrid milliseconds: the clock's, or one more than the last if the clock stands or falls
 //! back. It orders transactions, so safety never depends on the clock; only grace periods do.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
+use bytes::Bytes;
 use folio_core::ports::StoreError;
 use folio_model::{Digest, NodeKind, Timestamp, TreeTotals};
 use tokio::sync::oneshot;
@@ -57,15 +60,26 @@ impl Row {
     }
 }
 
-/// An object with nodes in it.
+/// Many nodes in one piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pack {
-    /// Its place in the object store.
+    /// Its name, never used twice.
     pub(crate) name: String,
-    /// Its bytes there.
+    /// Its bytes as stored.
     pub(crate) bytes: u64,
     /// The bytes of the nodes it was written with.
     pub(crate) raw_bytes: u64,
+    /// Where its bytes are.
+    pub(crate) home: Home,
+}
+
+/// Where the bytes of a pack are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In the object store, under the pack's name.
+    Object,
+    /// In the index, beside the rows.
+    Index,
 }
 
 /// A number kept beside the rows.
@@ -91,7 +105,10 @@ pub(crate) trait Table {
     fn each(&self, visit: &mut dyn FnMut(Digest, Row)) -> Result<(), StoreError>;
     fn packs(&self) -> Result<Vec<(PackId, Pack)>, StoreError>;
     fn pack(&self, id: PackId) -> Result<Option<Pack>, StoreError>;
-    fn add_pack(&mut self, pack: &Pack) -> Result<PackId, StoreError>;
+    /// Adds a pack; with its bytes if its home is the index.
+    fn add_pack(&mut self, pack: &Pack, body: Option<&Bytes>) -> Result<PackId, StoreError>;
+    /// A part of a pack whose home is the index, as far as it goes.
+    fn pack_part(&self, id: PackId, part: Range<u64>) -> Result<Option<Bytes>, StoreError>;
     fn remove_pack(&mut self, id: PackId) -> Result<(), StoreError>;
     /// A kept number, 0 before it was first set.
     fn meta(&self, key: Meta) -> Result<u64, StoreError>;

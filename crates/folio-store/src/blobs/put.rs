@@ -1,4 +1,4 @@
-//! Storing a batch: check the bytes, pack what is new, write the pack, then the rows.
+//! Storing a batch: check the bytes, pack what is new, write the pack, then the rows. A small pack is written with them.
 
 use folio_core::crash;
 use folio_core::ports::{Node, StoreError, Stored};
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::batch::Batch;
 use super::commit::{Commit, Outcome, Written};
-use super::index::{Pack, Table, change, look};
+use super::index::{Home, Pack, Table, change, look};
 use super::{PackStore, blocking, pack, together};
 
 /// How often a batch is tried again because a sweep removed what it relied on.
@@ -45,7 +45,7 @@ impl PackStore {
                 return Ok(Stored { added: 0, reused: plan.reused });
             }
             let written = self.write_pack(batch.nodes(&plan.new)).await?;
-            let name = written.as_ref().map(|written| written.pack.name.clone());
+            let object = written.as_ref().and_then(Written::object);
             let commit = move |table: &mut dyn Table| {
                 let mut commit = Commit::new(table, written.as_ref(), now);
                 let outcome = commit.add(&batch)?;
@@ -56,7 +56,7 @@ impl PackStore {
             crash::point("blob.indexed");
             drop(written);
             batch = back;
-            if let Some(name) = name.filter(|_| !indexed) {
+            if let Some(name) = object.filter(|_| !indexed) {
                 self.objects.remove(&name).await?;
             }
             if let Outcome::Stored(stored) = outcome {
@@ -120,7 +120,8 @@ impl PackStore {
         Err(StoreError::Refused { what: format!("chunk {chunk} of {file} is itself in chunks") })
     }
 
-    /// Packs nodes and writes the pack; None if there are none.
+    /// Packs nodes and writes the pack, unless it is small enough to be kept beside its rows; None if there are no
+    /// nodes.
     pub(super) async fn write_pack(&self, nodes: Vec<Node>) -> Result<Option<Written>, StoreError> {
         if nodes.is_empty() {
             return Ok(None);
@@ -134,11 +135,13 @@ impl PackStore {
         for _ in 0..NAMES_MAX {
             let reserved = self.objects.reserve(self.clock.chance(), &packed.bytes);
             let name = reserved.name().to_owned();
-            if self.objects.write(&name, packed.bytes.clone()).await? {
+            let body = (packed.bytes.len() <= self.kept_max).then(|| packed.bytes.clone());
+            let home = if body.is_some() { Home::Index } else { Home::Object };
+            if home == Home::Index || self.objects.write(&name, packed.bytes.clone()).await? {
                 crash::point("blob.written");
-                let pack = Pack { name, bytes: packed.bytes.len() as u64, raw_bytes };
+                let pack = Pack { name, bytes: packed.bytes.len() as u64, raw_bytes, home };
                 let listed = packed.listed.into_iter().map(|entry| (entry.digest, entry)).collect();
-                return Ok(Some(Written { _reserved: reserved, pack, listed }));
+                return Ok(Some(Written { _reserved: reserved, pack, body, listed }));
             }
         }
         Err(StoreError::failed("name a pack", "every name that was tried is taken"))

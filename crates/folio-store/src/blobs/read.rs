@@ -4,7 +4,7 @@ use bytes::Bytes;
 use folio_core::ports::{Node, StoreError};
 use folio_model::{ChunkList, Digest, NodeKind};
 
-use super::index::{Place, Row, look};
+use super::index::{Home, Pack, Place, Row, look};
 use super::pack::{self, Listed};
 use super::{PackStore, blocking};
 
@@ -22,7 +22,8 @@ impl PackStore {
                 // A sweep moved the node after it was looked up: it is in another pack by now.
                 None if vanished != Some(row.place) => vanished = Some(row.place),
                 None => {
-                    return Err(StoreError::corrupt(format!("blob {digest}: its pack {pack}")));
+                    let what = format!("blob {digest}: its pack {}", pack.name);
+                    return Err(StoreError::corrupt(what));
                 }
             }
         }
@@ -49,27 +50,31 @@ impl PackStore {
         Ok(Some(whole.into()))
     }
 
-    async fn find(&self, digest: Digest) -> Result<(Row, String), StoreError> {
+    async fn find(&self, digest: Digest) -> Result<(Row, Pack), StoreError> {
         let find = look(&*self.index, move |table| {
             let row = table.row(digest)?.ok_or(StoreError::MissingBlob { digest })?;
             let pack = table.pack(row.place.pack)?;
             let pack = pack.ok_or_else(|| StoreError::corrupt(format!("the row of {digest}")))?;
-            Ok((row, pack.name))
+            Ok((row, pack))
         });
         find.await
     }
 
     /// Reads the block a node lies in; None if its pack is not there.
-    async fn block(&self, pack: &str, place: Place) -> Result<Option<Bytes>, StoreError> {
+    async fn block(&self, pack: &Pack, place: Place) -> Result<Option<Bytes>, StoreError> {
         if let Some(block) = self.cache.get(place) {
             return Ok(Some(block));
         }
         let start = place.spot.block_at;
         let part = start..start + u64::from(place.spot.block_bytes);
-        let Some(stored) = self.objects.read_part(pack, part).await? else {
-            return Ok(None);
+        let stored = match pack.home {
+            Home::Object => self.objects.read_part(&pack.name, part).await?,
+            Home::Index => {
+                look(&*self.index, move |table| table.pack_part(place.pack, part)).await?
+            }
         };
-        let damaged = StoreError::corrupt(format!("pack {pack} at byte {start}"));
+        let Some(stored) = stored else { return Ok(None) };
+        let damaged = StoreError::corrupt(format!("pack {} at byte {start}", pack.name));
         let block = blocking(move || pack::open_block(&stored).ok_or(damaged)).await?;
         self.cache.keep(place, block.clone());
         Ok(Some(block))

@@ -12,7 +12,7 @@ use folio_model::{Digest, NodeKind, Timestamp, Tree, TreeEntry};
 
 use super::PackStore;
 use super::commit::Written;
-use super::index::{Pack, PackId, Place, Row, Table, change, look, milliseconds};
+use super::index::{Home, Pack, PackId, Place, Row, Table, change, look, milliseconds};
 use super::objects::Found;
 use super::read::chunks;
 
@@ -137,7 +137,7 @@ impl PackStore {
     }
 
     async fn remove_objects(&self, packs: &[Pack]) -> Result<u64, StoreError> {
-        for pack in packs {
+        for pack in packs.iter().filter(|pack| pack.home == Home::Object) {
             self.objects.remove(&pack.name).await?;
         }
         Ok(packs.iter().map(|pack| pack.bytes).sum())
@@ -257,7 +257,7 @@ fn relocate(
     emptied: &[PackId],
 ) -> Result<(), StoreError> {
     if let Some(written) = written {
-        let pack = table.add_pack(&written.pack)?;
+        let pack = written.add_to(table)?;
         for (digest, copied) in rows {
             // A row that moved meanwhile was stored anew as something more useful.
             let row = table.row(*digest)?.filter(|row| row.place == copied.place);

@@ -1,9 +1,11 @@
 //! Both stores against the conformance suite, and what only this implementation can show: damage, crashes
 //! between steps, and a suite that notices an index which forgets.
 
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
+use bytes::Bytes;
 use folio_core::ports::SystemClock;
 use folio_testkit::clock::TestClock;
 use folio_testkit::conformance::blobs as conformance;
@@ -12,11 +14,13 @@ use futures::{FutureExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode};
 use proptest::prelude::*;
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use tempfile::TempDir;
 
 use super::index::{Job, Pack, PackId, Row, Table};
 use super::*;
-use crate::sqlite;
+use crate::{DataDirectory, sqlite};
 
 const NO_GRACE: PackOptions = PackOptions { grace: Duration::ZERO };
 
@@ -34,10 +38,11 @@ async fn reopened(directory: &TempDir) -> PackStore {
     PackStore::in_directory(db, Arc::new(SystemClock), NO_GRACE).await.unwrap()
 }
 
-/// A store whose objects a test can damage.
+/// A store that makes an object of every pack, so that a test can damage it.
 async fn over(objects: &Arc<InMemory>, index: Arc<dyn Index>) -> PackStore {
-    let objects = Arc::clone(objects);
-    PackStore::open(Objects::new(objects), index, Arc::new(SystemClock), NO_GRACE).await.unwrap()
+    let (objects, clock) = (Objects::new(Arc::clone(objects) as _), Arc::new(SystemClock));
+    let store = PackStore::open(objects, index, clock, NO_GRACE).await.unwrap();
+    PackStore { kept_max: 0, ..store }
 }
 
 async fn objects_in(objects: &InMemory) -> Vec<Path> {
@@ -65,6 +70,58 @@ async fn memory_conforms() {
 async fn a_directory_with_sqlite_conforms() {
     let (store, _directory) = in_directory().await;
     conformance::all(&store).await;
+}
+
+#[tokio::test]
+async fn a_store_that_makes_an_object_of_every_pack_conforms() {
+    conformance::all(&over(&Arc::default(), Arc::new(MemoryIndex::default())).await).await;
+}
+
+#[tokio::test]
+async fn a_small_pack_lies_in_the_index_and_a_large_one_does_not() {
+    let (store, directory) = in_directory().await;
+    let mut chance = StdRng::seed_from_u64(1);
+    let noise: Vec<u8> = std::iter::repeat_with(|| chance.random()).take(KEPT_MAX + 1).collect();
+    let (small, large) = (sample().1, file(noise));
+    let objects = || async { store.objects.list().await.unwrap().len() };
+    store.put(small.clone()).await.unwrap();
+    assert_eq!(objects().await, 0);
+    store.put(vec![large.clone()]).await.unwrap();
+    assert_eq!(objects().await, 1);
+    drop(store);
+    // A copy has both.
+    let beside = tempfile::tempdir().unwrap();
+    let copy = beside.path().join("copy");
+    DataDirectory::copy(directory.path(), &copy).await.unwrap();
+    let db = Db::open(&copy, sqlite::Options::default()).unwrap();
+    let store = PackStore::in_directory(db, Arc::new(SystemClock), NO_GRACE).await.unwrap();
+    for node in small.iter().chain([&large]) {
+        assert_eq!(store.get(node.digest).await.unwrap(), *node);
+    }
+    assert_eq!(store.verify().await.unwrap(), []);
+    let mark = store.mark().await.unwrap();
+    store.sweep(mark, Vec::new(), Timestamp::MAX).await.unwrap();
+    assert_eq!(store.usage().await.unwrap(), Usage::default());
+}
+
+#[tokio::test]
+async fn a_damaged_small_pack_is_found_and_never_served() {
+    for body in ["zeroblob(length(body))", "substr(body, 1, 20)", "x''", "NULL"] {
+        let (store, directory) = in_directory().await;
+        let (_, nodes) = sample();
+        store.put(nodes.clone()).await.unwrap();
+        drop(store);
+        let conn = rusqlite::Connection::open(directory.path().join("folio.db")).unwrap();
+        conn.execute(&format!("UPDATE packs SET body = {body}"), []).unwrap();
+        drop(conn);
+        let store = reopened(&directory).await;
+        let damages = store.verify().await.unwrap();
+        for node in nodes {
+            assert!(damages.iter().any(|damage| damage.digest == Some(node.digest)), "{body}");
+            let read = store.get(node.digest).await;
+            assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{body}: {read:?}");
+        }
+    }
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -329,8 +386,11 @@ impl Table for Blind<'_> {
     fn pack(&self, id: PackId) -> Result<Option<Pack>, StoreError> {
         self.0.pack(id)
     }
-    fn add_pack(&mut self, pack: &Pack) -> Result<PackId, StoreError> {
-        self.0.add_pack(pack)
+    fn add_pack(&mut self, pack: &Pack, body: Option<&Bytes>) -> Result<PackId, StoreError> {
+        self.0.add_pack(pack, body)
+    }
+    fn pack_part(&self, id: PackId, part: Range<u64>) -> Result<Option<Bytes>, StoreError> {
+        self.0.pack_part(id, part)
     }
     fn remove_pack(&mut self, id: PackId) -> Result<(), StoreError> {
         self.0.remove_pack(id)

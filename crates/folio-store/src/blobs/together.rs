@@ -146,7 +146,7 @@ impl PackStore {
         let written = self.write_pack(nodes(&batches, &mut seen)).await?;
         // The next pack is made while the rows of this one are written.
         drop(lead);
-        let name = written.as_ref().map(|written| written.pack.name.clone());
+        let object = written.as_ref().and_then(Written::object);
         let mark = self.abouts.mark();
         let add = Arc::clone(&batches);
         let commit = move |table: &mut dyn Table| {
@@ -161,7 +161,7 @@ impl PackStore {
                 self.abouts.note(mark, batch.directories());
             }
         }
-        if let Some(name) = name.filter(|_| !is_used) {
+        if let Some(name) = object.filter(|_| !is_used) {
             self.objects.remove(&name).await?;
         }
         Ok(fates)

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use folio_core::ports::{Damage, Node, StoreError};
 use folio_model::Digest;
 
-use super::index::{Pack, PackId, Row, look};
+use super::index::{Home, Pack, PackId, Row, look};
 use super::read::listed;
 use super::sweep::named;
 use super::{PackStore, blocking, pack};
@@ -35,7 +35,14 @@ impl PackStore {
         let mut damages = Vec::new();
         for (id, pack) in packs {
             let rows = rows.remove(&id).unwrap_or_default();
-            match self.objects.read(&pack.name).await? {
+            let bytes = match pack.home {
+                Home::Object => self.objects.read(&pack.name).await?,
+                Home::Index => {
+                    let whole = 0..pack.bytes;
+                    look(&*self.index, move |table| table.pack_part(id, whole)).await?
+                }
+            };
+            match bytes {
                 Some(bytes) => {
                     let stored = Arc::clone(&stored);
                     let check = move || Ok(check_pack(&pack, &bytes, rows, &stored));

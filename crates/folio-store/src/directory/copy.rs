@@ -1,4 +1,5 @@
-//! Copies a data directory while it may be in use: first the database, which names the packs, then the packs.
+//! Copies a data directory while it may be in use: first the database, which holds small packs and names the others,
+//! then those.
 //! Packs are never rewritten, so a copy of one is whole or is not there.
 
 use std::fs::{self, DirBuilder, File};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use folio_core::ports::StoreError;
 
 use crate::Db;
-use crate::blobs::index::look;
+use crate::blobs::index::{Home, look};
 
 const BLOBS: &str = "blobs";
 
@@ -20,7 +21,7 @@ pub(super) async fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     made.map_err(|error| StoreError::failed(context(), error))?;
     db.backup_to(to.join("folio.db")).await?;
     let packs = look(&Db::open_read_only(to)?, |table| table.packs()).await?;
-    for (_, pack) in packs {
+    for (_, pack) in packs.into_iter().filter(|(_, pack)| pack.home == Home::Object) {
         let (from, to) = (from.join(BLOBS).join(&pack.name), to.join(BLOBS).join(&pack.name));
         let copied = tokio::task::spawn_blocking(move || copy_pack(&from, &to)).await;
         match copied.map_err(|error| StoreError::failed(context(), error))? {

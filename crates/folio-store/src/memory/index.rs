@@ -2,9 +2,11 @@
 //! run on. Nothing survives the process.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use folio_core::ports::StoreError;
 use folio_model::{Digest, Timestamp};
 
@@ -17,7 +19,7 @@ pub struct MemoryIndex(Arc<Mutex<Rows>>);
 #[derive(Default)]
 struct Rows {
     rows: BTreeMap<Digest, Row>,
-    packs: BTreeMap<PackId, Pack>,
+    packs: BTreeMap<PackId, (Pack, Option<Bytes>)>,
     packs_made: PackId,
     touched: u64,
     mark: u64,
@@ -81,17 +83,23 @@ impl Table for Rows {
     }
 
     fn packs(&self) -> Result<Vec<(PackId, Pack)>, StoreError> {
-        Ok(self.packs.iter().map(|(id, pack)| (*id, pack.clone())).collect())
+        Ok(self.packs.iter().map(|(id, (pack, _))| (*id, pack.clone())).collect())
     }
 
     fn pack(&self, id: PackId) -> Result<Option<Pack>, StoreError> {
-        Ok(self.packs.get(&id).cloned())
+        Ok(self.packs.get(&id).map(|(pack, _)| pack.clone()))
     }
 
-    fn add_pack(&mut self, pack: &Pack) -> Result<PackId, StoreError> {
+    fn add_pack(&mut self, pack: &Pack, body: Option<&Bytes>) -> Result<PackId, StoreError> {
         self.packs_made += 1;
-        self.packs.insert(self.packs_made, pack.clone());
+        self.packs.insert(self.packs_made, (pack.clone(), body.cloned()));
         Ok(self.packs_made)
+    }
+
+    fn pack_part(&self, id: PackId, part: Range<u64>) -> Result<Option<Bytes>, StoreError> {
+        let Some((_, Some(body))) = self.packs.get(&id) else { return Ok(None) };
+        let within = |at: u64| usize::try_from(at).map_or(body.len(), |at| at.min(body.len()));
+        Ok(Some(body.slice(within(part.start)..within(part.end))))
     }
 
     fn remove_pack(&mut self, id: PackId) -> Result<(), StoreError> {

@@ -1,7 +1,10 @@
 //! The index of blobs in the ledger's own database, so that a change and the use of its blobs are one
 //! transaction. Only rows here: what they mean is decided in [`crate::blobs::index`].
 
+use std::ops::Range;
+
 use async_trait::async_trait;
+use bytes::Bytes;
 use folio_core::ports::StoreError;
 use folio_model::{Digest, NodeKind, Timestamp, TreeTotals};
 use rusqlite::{Connection, OptionalExtension, Params, params};
@@ -9,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Params, params};
 use super::Db;
 use super::error::failure;
 use super::session::{Known, Session};
-use crate::blobs::index::{self, Index, Job, Meta, Pack, PackId, Place, Row, Spot, Table};
+use crate::blobs::index::{self, Home, Index, Job, Meta, Pack, PackId, Place, Row, Spot, Table};
 
 /// Notes the use of blobs inside a transaction; refuses if one is not stored.
 pub(crate) fn require(
@@ -140,21 +143,31 @@ impl Table for Rows<'_> {
     }
 
     fn packs(&self) -> Result<Vec<(PackId, Pack)>, StoreError> {
-        let sql = "SELECT name, bytes, raw_bytes, id FROM packs ORDER BY id";
+        let sql = "SELECT name, bytes, raw_bytes, body IS NULL, id FROM packs ORDER BY id";
         let mut packs = Vec::new();
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(3)?, read_pack(row)?));
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(4)?, read_pack(row)?));
         self.all(sql, read, &mut |pack| packs.push(pack))?;
         Ok(packs)
     }
 
     fn pack(&self, id: PackId) -> Result<Option<Pack>, StoreError> {
-        self.one("SELECT name, bytes, raw_bytes FROM packs WHERE id = ?1", [id], read_pack)
+        let sql = "SELECT name, bytes, raw_bytes, body IS NULL FROM packs WHERE id = ?1";
+        self.one(sql, [id], read_pack)
     }
 
-    fn add_pack(&mut self, pack: &Pack) -> Result<PackId, StoreError> {
-        let sql = "INSERT INTO packs (name, bytes, raw_bytes) VALUES (?1, ?2, ?3)";
-        self.execute(sql, params![pack.name, signed(pack.bytes)?, signed(pack.raw_bytes)?])?;
+    fn add_pack(&mut self, pack: &Pack, body: Option<&Bytes>) -> Result<PackId, StoreError> {
+        let sql = "INSERT INTO packs (name, bytes, raw_bytes, body) VALUES (?1, ?2, ?3, ?4)";
+        let (bytes, raw_bytes) = (signed(pack.bytes)?, signed(pack.raw_bytes)?);
+        self.execute(sql, params![pack.name, bytes, raw_bytes, body.map(|body| &body[..])])?;
         Ok(self.0.last_insert_rowid())
+    }
+
+    fn pack_part(&self, id: PackId, part: Range<u64>) -> Result<Option<Bytes>, StoreError> {
+        let sql = "SELECT substr(body, ?2 + 1, ?3) FROM packs WHERE id = ?1";
+        let (start, length) = (signed(part.start)?, signed(part.end - part.start)?);
+        let part =
+            self.one(sql, params![id, start, length], |row| row.get::<_, Option<Vec<u8>>>(0))?;
+        Ok(part.flatten().map(Bytes::from))
     }
 
     fn remove_pack(&mut self, id: PackId) -> Result<(), StoreError> {
@@ -223,7 +236,8 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
 }
 
 fn read_pack(row: &rusqlite::Row<'_>) -> rusqlite::Result<Pack> {
-    Ok(Pack { name: row.get(0)?, bytes: unsigned(row, 1)?, raw_bytes: unsigned(row, 2)? })
+    let home = if row.get(3)? { Home::Object } else { Home::Index };
+    Ok(Pack { name: row.get(0)?, bytes: unsigned(row, 1)?, raw_bytes: unsigned(row, 2)?, home })
 }
 
 /// SQLite's integers are signed.

@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/005_fewer_indexes.sql")),
     Step::plain(include_str!("../schema/006_hub.sql")),
     Step::plain(include_str!("../schema/007_fewer_pages.sql")),
+    Step::plain(include_str!("../schema/008_small_packs.sql")),
 ];
 
 /// What turns one schema into the next.

@@ -83,7 +83,7 @@ impl Client {
 
     /// Publishes a function version made of new bytes.
     pub(super) async fn publish(&self, function: &str, id: &str, key: &str) -> Answer {
-        let Some(tree) = self.upload(&format!("{function} {id}")).await else {
+        let Some(tree) = self.upload(&content(function, id)).await else {
             return Answer::Unknown;
         };
         let body = json!({
@@ -94,6 +94,18 @@ impl Client {
         let path = format!("/apps/default/functions/{function}/versions");
         self.send(Method::POST, &path, &body, key).await
     }
+}
+
+/// What a version is made of. About every other one makes a pack that is too large to be kept in the database.
+fn content(function: &str, id: &str) -> String {
+    let mut text = format!("{function} {id}");
+    let mut link = Digest::of(text.as_bytes());
+    let links = if link.as_bytes()[0] % 2 == 0 { 0 } else { 3_000 };
+    for _ in 0..links {
+        link = Digest::of(link.as_bytes());
+        text.push_str(&link.hex());
+    }
+    text
 }
 
 async fn answer(request: reqwest::RequestBuilder) -> Answer {
