@@ -131,6 +131,7 @@ macro_rules! plain {
     ($($view:ty),* $(,)?) => {$( impl Wire for $view {} )*};
 }
 plain!(
+    folio_core::apply::Applied,
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
     folio_core::status::StatusView,

@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, environments, history, routes, running, service, storage, tags, units, versions,
+    aliases, deployments, environments, history, routes, running, service, storage, tags, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -18,6 +18,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_versions(),
         of_aliases(),
         of_tags(),
+        of_deployments(),
         of_apps(),
         of_history(),
         of_running(),
@@ -123,6 +124,14 @@ fn of_routes() -> Vec<Operation> {
         Operation::new(get(ONE), "showRoute", "Show a route", routes::show),
         Operation::new(patch(ONE), "updateRoute", "Change a route", routes::update),
         Operation::new(delete(ONE), "deleteRoute", "Delete a route", routes::delete),
+    ]
+}
+
+fn of_deployments() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/deployments";
+    vec![
+        Operation::new(get(ALL), "listDeployed", "List what deployments own", deployments::list),
+        Operation::new(post(ALL), "apply", "Apply manifests, all or none", deployments::apply),
     ]
 }
 

@@ -283,7 +283,7 @@ impl Folio {
         Ok((Some(content), archive))
     }
 
-    async fn measure(&self, Content { tree, layout }: Content) -> Result<(), Error> {
+    pub(crate) async fn measure(&self, Content { tree, layout }: Content) -> Result<(), Error> {
         let about = self.blobs.about(tree).await?;
         let about = about.ok_or(StoreError::MissingBlob { digest: tree })?;
         if about.kind != NodeKind::Tree || about.totals.files == 0 {

@@ -2,6 +2,7 @@
 //! decode, call one verb and encode. Start at [`Folio`] and the module named after a verb.
 
 pub mod alias;
+pub mod apply;
 pub mod archive;
 pub mod build;
 mod builder;
@@ -34,7 +35,7 @@ pub mod undo;
 pub mod upload;
 pub mod view;
 
-pub use explain::{Class, Code, Explain, Referrer};
+pub use explain::{Cause, Class, Code, Explain, Referrer};
 pub use folio::{Folio, Settings};
 pub use limits::Limits;
 pub use request::Caller;

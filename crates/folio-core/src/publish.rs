@@ -316,7 +316,7 @@ fn check_id(
 }
 
 /// Refuses an id that an alias has, or that would make two things share a name.
-fn check_names(
+pub(crate) fn check_names(
     state: &dyn State,
     key: &UnitKey,
     unit: Option<&Unit>,
@@ -385,7 +385,7 @@ fn add_to_tag(
 
 /// The existing latest version, or the newest that is still to be built, if it already is what would be
 /// published. One that could not be built is no reason not to try again.
-fn same_as_latest(
+pub(crate) fn same_as_latest(
     state: &dyn State,
     unit: &Unit,
     snapshot: Digest,

@@ -272,6 +272,9 @@ pub struct PlacedView {
     /// Its latest version's id then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<VersionId>,
+    /// A newer version that could not be called then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<VersionId>,
     /// The snapshot an unqualified call meant then.
     pub digest: Digest,
     /// Whether that was a draft.

@@ -39,7 +39,7 @@ pub use tree::{
     TreeTotals,
 };
 pub use trigger::{Cors, RoutePath, RouteSpec, Sticky, Target, TriggerSpec};
-pub use unit::{Draft, Kind, Origin, Unit, UnitKey, UnitUid};
+pub use unit::{Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid};
 pub use version::{Build, BuildRecord, Number, Tracker, Version, VersionKey};
 
 /// A moment, in UTC.

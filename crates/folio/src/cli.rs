@@ -6,7 +6,7 @@ use folio_model::AppName;
 
 use crate::command::{
     alias, app, environment, function, history, invoke, kinds, maintenance, package, route,
-    storage, tag,
+    spec, storage, tag,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -56,6 +56,11 @@ pub(crate) enum Command {
     /// Work with routes, which lead requests to functions
     #[command(visible_alias = "httptrigger", subcommand)]
     Route(route::Command),
+    /// Apply a directory of manifests
+    #[command(visible_alias = "specs", subcommand)]
+    Spec(spec::Command),
+    /// Give everything in a directory of manifests that changed a version
+    Deploy(spec::VersionApply),
     /// Call a function
     Invoke(invoke::Invoke),
     /// Show what runs, and what this host protects

@@ -14,6 +14,7 @@ pub(crate) mod publish;
 pub(crate) mod route;
 pub(crate) mod running;
 pub(crate) mod settings;
+pub(crate) mod spec;
 pub(crate) mod storage;
 pub(crate) mod tag;
 pub(crate) mod unit;
@@ -84,6 +85,8 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Package(command) => package::run(session, command).await,
         Command::Environment(command) => environment::run(session, command).await,
         Command::Route(command) => route::run(session, command).await,
+        Command::Spec(command) => spec::run(session, command).await,
+        Command::Deploy(command) => spec::deploy(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,

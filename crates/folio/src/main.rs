@@ -12,6 +12,7 @@ mod name;
 mod output;
 mod problem;
 mod serve;
+mod spec;
 mod upload;
 
 use std::process::ExitCode;

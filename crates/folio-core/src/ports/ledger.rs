@@ -128,6 +128,9 @@ pub trait State {
     /// An app's living units of one kind, by name, visible or not.
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError>;
 
+    /// The living units of an app that belong to a deployment, by kind and name.
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError>;
+
     /// A surviving version.
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
 

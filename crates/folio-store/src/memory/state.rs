@@ -41,6 +41,15 @@ impl State for Rows {
             .collect())
     }
 
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
+        let is_owned = |unit: &Unit| unit.owner.as_ref().is_some_and(|own| own.uid == deployment);
+        let mut owned = Vec::new();
+        for kind in Kind::ALL {
+            owned.extend(self.units(app, kind)?.into_iter().filter(is_owned));
+        }
+        Ok(owned)
+    }
+
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
         let version = self.versions.get(&key).filter(|_| self.surviving.has(&key));
         Ok(version.cloned())

@@ -100,6 +100,10 @@ impl State for Newest<'_> {
         self.seen().units(app, kind)
     }
 
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
+        self.seen().owned(app, deployment)
+    }
+
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
         self.seen().version(key)
     }

@@ -44,6 +44,10 @@ impl State for Seen<'_> {
         units::of_kind(self.0, app, kind)
     }
 
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
+        units::owned(self.0, app, deployment)
+    }
+
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
         versions::by_key(self.0, key)
     }

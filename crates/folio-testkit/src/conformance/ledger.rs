@@ -35,6 +35,7 @@ pub async fn all(ledger: &dyn Ledger) {
     a_conflict_in_the_middle_changes_nothing(ledger).await;
     apps_and_tokens_are_made_once(ledger).await;
     a_unit_needs_a_free_name_and_a_new_identity(ledger).await;
+    a_unit_belongs_to_one_deployment(ledger).await;
     a_unit_leaves_only_when_it_is_bare(ledger).await;
     a_deleted_unit_returns_to_its_name(ledger).await;
     a_draft_is_replaced_only_if_it_is_as_expected(ledger).await;

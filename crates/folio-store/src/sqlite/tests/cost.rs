@@ -111,7 +111,7 @@ fn publish(world: &World<'_>, unit: &Named, n: u64) -> Change {
     }
     let latest = Some((number(n), version_id(&format!("v{n}")), snapshot.digest()));
     let (kind, name) = (Kind::Package, unit.key.name.clone());
-    let placement = Placement { uid: unit.uid, kind, name, latest, draft: None };
+    let placement = Placement { uid: unit.uid, kind, name, latest, pending: None, draft: None };
     Change {
         snapshots: vec![snapshot.clone()],
         app_version: Some(version_id(&format!("g{n}"))),
