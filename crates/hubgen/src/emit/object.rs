@@ -157,7 +157,7 @@ impl Objects<'_> {
         let Some(spoke) = resolved.spoke else { return };
         let name = field(spoke.property);
         let key = self.bag_key(resolved);
-        let taken = key.as_ref().map(|key| spoke.required(take(spoke, key)));
+        let taken = key.as_ref().map(|key| spoke.required(take(key)));
         let otherwise = match (&resolved.step.step, resolved.hub, taken) {
             (_, _, Some(taken)) => taken,
             (Step::Convert { conversion, .. }, Some(hub), None) => {
@@ -182,13 +182,15 @@ impl Objects<'_> {
 
     fn overlay(&self, code: &mut Code) {
         let stored = &self.stored;
-        let start = format!("fn overlay(stored: {stored}, new: &mut {stored}) {{");
+        let has_manual = self.steps.iter().any(|it| it.step.step == Step::Manual);
+        let given = if has_manual { "mut stored" } else { "stored" };
+        let start = format!("fn overlay({given}: {stored}, new: &mut {stored}) {{");
         let spilled = self.spilled_by_others();
         let bag = if spilled.is_empty() { "stored.bag" } else { "bag" };
         code.block(&start, "}", |code| {
-            if self.steps.iter().any(|it| it.step.step == Step::Manual) {
+            if has_manual {
                 let start = "if let Some(hook) = Self::AUGMENT {";
-                code.block(start, "}", |code| code.line("(hook.complete)(&stored, new);"));
+                code.block(start, "}", |code| code.line("(hook.complete)(&mut stored, new);"));
             }
             if !spilled.is_empty() {
                 code.line("let mut bag = stored.bag;");
@@ -349,17 +351,9 @@ fn assignment(name: &str, value: &str) -> String {
 }
 
 fn put(spoke: Spoke<'_>, key: &str) -> String {
-    let (key, source, at) = (literal(key), spoke.source(), spoke.at());
-    if spoke.property.ty == Type::Any {
-        return format!("bag.put_json({key}, {source});");
-    }
-    format!("bag.put({key}, {source}){at};")
+    format!("bag.put({}, {});", literal(key), spoke.source())
 }
 
-fn take(spoke: Spoke<'_>, key: &str) -> Expression {
-    let key = literal(key);
-    if spoke.property.ty == Type::Any {
-        return Expression::Field(format!("bag.take_json({key})"));
-    }
-    Expression::Result(format!("bag.take({key})"))
+fn take(key: &str) -> Expression {
+    Expression::Result(format!("bag.take({})", literal(key)))
 }
