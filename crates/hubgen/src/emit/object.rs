@@ -9,7 +9,7 @@ use super::names::{Names, field, type_name};
 use crate::ir::{Property, Type};
 use crate::plan::{Conversion, Pair, PairId, Plan, PropertyStep, Step};
 
-/// Properties that tell the items of a list apart, the first that there is.
+/// Properties that tell the items of a list apart where no schema says so, the first there is.
 const KEYS: &[&str] = &["name", "id", "key"];
 
 /// A pair of objects and what each property of either side needs.
@@ -239,22 +239,43 @@ impl Objects<'_> {
         }
     }
 
-    /// Writes how items of this type are told apart in lists, where both sides have a key.
+    /// Writes how items of this type are told apart in lists, where both sides have the keys.
     fn is_same(&self, code: &mut Code) {
-        let has_key = |wire: &&&str| {
-            self.steps.iter().any(|it| {
-                let is_text = |property: &Property| property.ty == Type::String;
-                it.hub.is_some_and(|hub| hub.wire == ***wire && is_text(hub))
-                    && it.spoke.is_some_and(|spoke| is_text(spoke.property))
-                    && matches!(it.step.step, Step::Convert { .. })
-                    && it.step.change.is_none()
-            })
-        };
-        let Some(key) = KEYS.iter().find(has_key) else { return };
+        let Some(keys) = self.keys() else { return };
         let stored = &self.stored;
         code.blank();
         let start = format!("fn is_same(stored: &{stored}, new: &{stored}) -> bool {{");
-        code.block(&start, "}", |code| code.line(&format!("stored.{key} == new.{key}")));
+        let same = keys.iter().map(|key| format!("stored.{key} == new.{key}"));
+        code.block(&start, "}", |code| code.line(&same.collect::<Vec<_>>().join(" && ")));
+    }
+
+    /// The hub's fields that tell items apart: those that a schema names, the hub's before the
+    /// version's, or else what is usually a key.
+    fn keys(&self) -> Option<Vec<String>> {
+        let is_assigned = |it: &&Resolved<'_>| {
+            matches!(it.step.step, Step::Convert { .. }) && it.step.change.is_none()
+        };
+        let assigned: Vec<_> = self.steps.iter().filter(is_assigned).collect();
+        let stored = |wire: &str| {
+            assigned.iter().filter_map(|it| it.hub).find(|hub| hub.wire == wire).map(field)
+        };
+        let renamed = |wire: &str| {
+            let step = assigned.iter().find(|it| it.step.spoke.as_deref() == Some(wire));
+            step.and_then(|it| it.hub).map(field)
+        };
+        let guessed = |wire: &&str| {
+            let is_text = |property: &Property| property.ty == Type::String;
+            let step = assigned.iter().find(|it| it.hub.is_some_and(|hub| hub.wire == **wire))?;
+            let (hub, spoke) = (step.hub?, step.spoke?.property);
+            (is_text(hub) && is_text(spoke)).then(|| vec![field(hub)])
+        };
+        let all = |keys: &[String], find: &dyn Fn(&str) -> Option<String>| {
+            let found: Option<Vec<_>> = keys.iter().map(|key| find(key)).collect();
+            found.filter(|found| !found.is_empty())
+        };
+        all(self.names.keys(&self.id.hub), &stored)
+            .or_else(|| all(self.names.keys(&self.id.spoke), &renamed))
+            .or_else(|| KEYS.iter().find_map(guessed))
     }
 
     /// Fails the build where a property is left to a hook that is not there.
