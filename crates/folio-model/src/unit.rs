@@ -23,11 +23,22 @@ pub enum Kind {
     Environment,
     /// What starts functions.
     Trigger,
+    /// Settings that code reads.
+    Config,
+    /// Values that only code reads.
+    Secret,
 }
 
 impl Kind {
     /// Every kind, in the order lists show them.
-    pub const ALL: [Self; 4] = [Self::Function, Self::Package, Self::Environment, Self::Trigger];
+    pub const ALL: [Self; 6] = [
+        Self::Function,
+        Self::Package,
+        Self::Environment,
+        Self::Trigger,
+        Self::Config,
+        Self::Secret,
+    ];
 
     /// The word used in commands, URLs and messages.
     pub fn as_str(self) -> &'static str {
@@ -36,6 +47,8 @@ impl Kind {
             Self::Package => "package",
             Self::Environment => "environment",
             Self::Trigger => "trigger",
+            Self::Config => "config",
+            Self::Secret => "secret",
         }
     }
 
@@ -46,6 +59,8 @@ impl Kind {
             Self::Package => "packages",
             Self::Environment => "environments",
             Self::Trigger => "triggers",
+            Self::Config => "configs",
+            Self::Secret => "secrets",
         }
     }
 }
