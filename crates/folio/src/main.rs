@@ -13,6 +13,7 @@ mod output;
 mod problem;
 mod serve;
 mod upload;
+mod vault;
 
 use std::process::ExitCode;
 
