@@ -3,7 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, deployments, environments, history, routes, running, service, storage, tags, units, versions,
+    aliases, configs, deployments, environments, history, routes, running, secrets, service, storage,
+    tags, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -13,6 +14,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_service(),
         of_storage(),
         of_environments(),
+        of_configs(),
+        of_secrets(),
         of_routes(),
         of_units(),
         of_versions(),
@@ -112,6 +115,32 @@ fn of_environments() -> Vec<Operation> {
         Operation::new(get(ONE), "showEnvironment", "Show an environment", environments::show),
         Operation::new(patch(ONE), "updateEnvironment", "Change one", environments::update),
         Operation::new(delete(ONE), "deleteEnvironment", "Delete one", environments::delete),
+    ]
+}
+
+fn of_configs() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/configs";
+    const ONE: &str = "/folio/v1/apps/{app}/configs/{name}";
+    vec![
+        Operation::new(get(ALL), "listConfigs", "List configs", configs::list),
+        Operation::new(get(ONE), "showConfig", "Show a config", configs::show),
+        Operation::new(patch(ONE), "setConfig", "Make or change a config", configs::set),
+        Operation::new(delete(ONE), "deleteConfig", "Delete a config", configs::delete),
+    ]
+}
+
+fn of_secrets() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/secrets";
+    const ONE: &str = "/folio/v1/apps/{app}/secrets/{name}";
+    const RENAME: &str = "/folio/v1/apps/{app}/secrets/{name}/rename";
+    const SHOW: &str = "Show a secret's keys and fingerprints";
+    vec![
+        Operation::new(get(ALL), "listSecrets", "List secrets", secrets::list),
+        Operation::new(post(ALL), "createSecret", "Make a secret", secrets::create),
+        Operation::new(get(ONE), "showSecret", SHOW, secrets::show),
+        Operation::new(patch(ONE), "updateSecret", "Change a secret", secrets::update),
+        Operation::new(post(RENAME), "renameSecret", "Rename a secret", secrets::rename),
+        Operation::new(delete(ONE), "deleteSecret", "Delete a secret", secrets::delete),
     ]
 }
 

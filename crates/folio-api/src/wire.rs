@@ -3,9 +3,11 @@
 use folio_core::Limits;
 use folio_core::apply::{Apply, Document, Form, Others, Rest, Run};
 use folio_core::build::LogPart;
+use folio_core::config::ConfigFields;
 use folio_core::environment::EnvironmentFields;
 use folio_core::request::{AliasTarget, Fields, IfSame, Publish, Start};
 use folio_core::route::RouteFields;
+use folio_core::secret::SecretFields;
 use folio_model::{Build, Digest, Name, Owner, Reference, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,6 +129,40 @@ impl NewDeployment {
         let run = if dry_run { Run::Dry } else { Run::Real };
         (Apply { deployment, documents, form, rest, others }, run)
     }
+}
+
+/// Changes a config, or makes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewConfigFields {
+    /// What to do to it.
+    pub(crate) fields: ConfigFields,
+}
+
+/// Makes a secret.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewSecret {
+    /// Its name.
+    pub(crate) name: Name,
+    /// What it holds.
+    pub(crate) fields: SecretFields,
+}
+
+/// Changes a secret.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewSecretFields {
+    /// What to do to it.
+    pub(crate) fields: SecretFields,
+}
+
+/// Gives something another name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewName {
+    /// The name.
+    pub(crate) name: Name,
 }
 
 /// Makes a route.

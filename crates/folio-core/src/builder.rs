@@ -190,7 +190,10 @@ impl<'a> Builder<'a> {
                 Snapshot::Package(spec) => spec,
                 _ => return Err(StoreError::corrupt("a package's snapshot")),
             },
-            Snapshot::Environment(_) | Snapshot::Trigger(_) => return Ok(Build::None),
+            Snapshot::Environment(_)
+            | Snapshot::Trigger(_)
+            | Snapshot::Config(_)
+            | Snapshot::Secret(_) => return Ok(Build::None),
         };
         self.package_build(&package)
     }
@@ -381,7 +384,11 @@ impl<'a> Builder<'a> {
         let snapshot = self.snapshot(digest)?;
         let pinned = match &snapshot {
             Snapshot::Function(spec) => Some(self.snapshot(spec.package.snapshot)?),
-            Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
+            Snapshot::Package(_)
+            | Snapshot::Environment(_)
+            | Snapshot::Trigger(_)
+            | Snapshot::Config(_)
+            | Snapshot::Secret(_) => None,
         };
         let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
         let trees = contents.map(|Content { tree, .. }| tree).chain(archive);

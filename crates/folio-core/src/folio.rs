@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::build::Builds;
 use crate::builder::Builder;
 use crate::logs::Logs;
-use crate::ports::{Blobs, Clock, Ledger, Queue, Runtime, State, StoreError};
+use crate::ports::{Blobs, Clock, Ledger, NoVault, Queue, Runtime, State, StoreError, Vault};
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::view::Done;
@@ -31,6 +31,7 @@ pub struct Folio {
     pub(crate) queue: Option<Arc<dyn Queue>>,
     pub(crate) builds: Arc<Builds>,
     pub(crate) paths: Arc<Paths>,
+    pub(crate) vault: Arc<dyn Vault>,
 }
 
 /// What an operator may set.
@@ -118,6 +119,7 @@ impl Folio {
             queue: None,
             builds: Arc::default(),
             paths: Arc::default(),
+            vault: Arc::new(NoVault),
         }
     }
 
@@ -131,6 +133,12 @@ impl Folio {
     ) -> Self {
         let running = Running { runtime, logs, clock: Arc::clone(&self.clock) };
         Self { serving: Arc::new(Serving::new(running)), queue: Some(queue), ..self }
+    }
+
+    /// Adds what seals secrets. Without it, none can be set or read.
+    #[must_use]
+    pub fn with_vault(self, vault: Arc<dyn Vault>) -> Self {
+        Self { vault, ..self }
     }
 
     /// The limits in force.

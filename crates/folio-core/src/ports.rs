@@ -1,4 +1,4 @@
-//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, and time with chance.
+//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, a vault, and time with chance.
 //!
 //! Implementations live in other crates; each runs the conformance suite of its port. Nothing here knows SQL,
 //! files or HTTP.
@@ -10,6 +10,7 @@ mod error;
 mod ledger;
 mod queue;
 pub mod runtime;
+mod vault;
 
 pub use blobs::{About, Blobs, Damage, Node, Stored, SweepMark, Swept, Usage};
 pub use body::{Body, BodyError};
@@ -20,3 +21,5 @@ pub use ledger::{
 };
 pub use queue::{Lease, Queue, Task};
 pub use runtime::Runtime;
+pub(crate) use vault::NoVault;
+pub use vault::{Plaintext, SecretPlace, Vault, VaultError};

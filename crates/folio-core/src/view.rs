@@ -332,7 +332,7 @@ impl VersionView {
             tags: Vec::new(),
             package,
             build,
-            spec,
+            spec: spec.shown(),
         }
     }
 }
@@ -451,7 +451,10 @@ pub(crate) fn build(state: &dyn State, spec: &Snapshot) -> Result<Build, StoreEr
             Snapshot::Package(package) => package_build(state, &package),
             _ => Err(StoreError::corrupt("a package's snapshot")),
         },
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => Ok(Build::None),
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => Ok(Build::None),
     }
 }
 
@@ -468,6 +471,9 @@ pub(crate) fn build_key(state: &dyn State, spec: &Snapshot) -> Result<Option<Dig
         Snapshot::Function(spec) => {
             Ok(crate::compose::package_spec(state, spec.package.snapshot)?.build_key())
         }
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => Ok(None),
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => Ok(None),
     }
 }

@@ -15,4 +15,5 @@ mod references;
 mod routes;
 mod runtime;
 mod serving;
+mod settings;
 mod world;

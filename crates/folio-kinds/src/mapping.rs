@@ -127,6 +127,8 @@ fn kind_of(snapshot: &Snapshot) -> &'static str {
         Snapshot::Package(_) => "Package",
         Snapshot::Environment(_) => "Environment",
         Snapshot::Trigger(TriggerSpec::Http(_)) => "HTTPTrigger",
+        Snapshot::Config(_) => "Config",
+        Snapshot::Secret(_) => "Secret",
     }
 }
 

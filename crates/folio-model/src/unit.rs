@@ -23,15 +23,32 @@ pub enum Kind {
     Environment,
     /// What starts functions.
     Trigger,
+    /// Settings that code reads.
+    Config,
+    /// Values that only code reads.
+    Secret,
 }
 
 impl Kind {
     /// Every kind, in the order lists show them.
-    pub const ALL: [Self; 4] = [Self::Function, Self::Package, Self::Environment, Self::Trigger];
+    pub const ALL: [Self; 6] = [
+        Self::Function,
+        Self::Package,
+        Self::Environment,
+        Self::Trigger,
+        Self::Config,
+        Self::Secret,
+    ];
 
     /// Every kind, those first that others stand on.
-    pub const ALL_BY_NEED: [Self; 4] =
-        [Self::Environment, Self::Package, Self::Function, Self::Trigger];
+    pub const ALL_BY_NEED: [Self; 6] = [
+        Self::Environment,
+        Self::Config,
+        Self::Secret,
+        Self::Package,
+        Self::Function,
+        Self::Trigger,
+    ];
 
     /// Its place in [`Kind::ALL_BY_NEED`].
     pub fn need(self) -> usize {
@@ -45,6 +62,8 @@ impl Kind {
             Self::Package => "package",
             Self::Environment => "environment",
             Self::Trigger => "trigger",
+            Self::Config => "config",
+            Self::Secret => "secret",
         }
     }
 
@@ -55,6 +74,8 @@ impl Kind {
             Self::Package => "packages",
             Self::Environment => "environments",
             Self::Trigger => "triggers",
+            Self::Config => "configs",
+            Self::Secret => "secrets",
         }
     }
 }

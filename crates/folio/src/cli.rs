@@ -5,8 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, environment, function, history, invoke, kinds, maintenance, package, route,
-    spec, storage, tag,
+    alias, app, config, environment, function, history, invoke, kinds, maintenance, package, route,
+    secret, spec, storage, tag,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -53,6 +53,12 @@ pub(crate) enum Command {
     /// Work with environments, which run and build code
     #[command(visible_alias = "env", subcommand)]
     Environment(environment::Command),
+    /// Work with configs, settings that functions read
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Work with secrets, values that only functions read
+    #[command(subcommand)]
+    Secret(secret::Command),
     /// Work with routes, which lead requests to functions
     #[command(visible_alias = "httptrigger", subcommand)]
     Route(route::Command),

@@ -3,6 +3,7 @@
 
 pub(crate) mod alias;
 pub(crate) mod app;
+pub(crate) mod config;
 pub(crate) mod environment;
 pub(crate) mod function;
 pub(crate) mod history;
@@ -13,6 +14,7 @@ pub(crate) mod package;
 pub(crate) mod publish;
 pub(crate) mod route;
 pub(crate) mod running;
+pub(crate) mod secret;
 pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod storage;
@@ -84,6 +86,8 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Function(command) => function::run(session, command).await,
         Command::Package(command) => package::run(session, command).await,
         Command::Environment(command) => environment::run(session, command).await,
+        Command::Config(command) => config::run(session, command).await,
+        Command::Secret(command) => secret::run(session, command).await,
         Command::Route(command) => route::run(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,
         Command::Deploy(command) => spec::deploy(session, command).await,

@@ -19,6 +19,8 @@ pub(crate) struct Config {
     pub(crate) token: Option<String>,
     /// The data directory: `FOLIO_DATA`, or where such things live.
     pub(crate) data: Option<PathBuf>,
+    /// `FOLIO_SECRET_KEY_FILE`.
+    pub(crate) secret_key: Option<PathBuf>,
     /// Where caches live.
     pub(crate) cache: Option<PathBuf>,
     /// `FOLIO_CRASH`, which development builds obey.
@@ -39,6 +41,7 @@ impl Config {
             url: text("FOLIO_URL"),
             token: text("FOLIO_TOKEN"),
             data: data.or_else(shared).or_else(home),
+            secret_key: variable("FOLIO_SECRET_KEY_FILE").map(PathBuf::from),
             cache: cache.map(|caches| caches.join("folio")),
             crash: text("FOLIO_CRASH"),
             fault: text("FOLIO_FAULT"),

@@ -14,6 +14,7 @@ mod problem;
 mod serve;
 mod spec;
 mod upload;
+mod vault;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use folio_model::{
 use super::removal::{self, Removal};
 use super::{Applied, AppliedUnit, Wanted, Error, Fault, Form, Outcome, Others, Rest, Wish, triggers};
 use crate::ports::{State, StoreError};
-use crate::{environment, publish};
+use crate::{environment, publish, settings};
 
 /// Everything an apply has to do.
 pub(super) struct Plan {
@@ -196,7 +196,10 @@ impl Planner<'_> {
                     Some(found) => found,
                     None => continue,
                 },
-                Snapshot::Environment(_) | Snapshot::Trigger(_) => (wish.spec.clone(), Uses::Nothing),
+                Snapshot::Environment(_)
+                | Snapshot::Trigger(_)
+                | Snapshot::Config(_)
+                | Snapshot::Secret(_) => (wish.spec.clone(), Uses::Nothing),
             };
             if let Err(error) = snapshot.validate() {
                 self.fault(wish, error.to_string());
@@ -306,6 +309,18 @@ impl Planner<'_> {
         let mut spec = spec.clone();
         spec.package.snapshot = package.digest;
         spec.environment_snapshot = Some(environment);
+        for (kind, pins) in [(Kind::Config, &mut spec.configs), (Kind::Secret, &mut spec.secrets)] {
+            for pin in pins {
+                match self.setting(kind, &pin.name)? {
+                    Some(digest) => pin.snapshot = digest,
+                    None => {
+                        let what = format!("names {kind} '{}', which does not exist", pin.name);
+                        self.fault(wish, what);
+                        return Ok(None);
+                    }
+                }
+            }
+        }
         Ok(Some((Snapshot::Function(spec), uses)))
     }
 
@@ -331,6 +346,12 @@ impl Planner<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The digest that a function freezes of a config or secret.
+    fn setting(&self, kind: Kind, name: &Name) -> Result<Option<Digest>, Error> {
+        let key = UnitKey { app: self.app.clone(), kind, name: name.clone() };
+        Ok(settings::standing(self.state, &key)?)
     }
 
     fn fault(&mut self, wish: &Wish, what: String) {

@@ -1,6 +1,6 @@
 //! What a manifest asks for, as a unit of the model.
 
-use folio_model::{Content, Digest, Name, Snapshot};
+use folio_model::{Content, Digest, FunctionSpec, MountPin, Name, Snapshot};
 use hub::Value;
 use hub::serde_json::{json, to_value};
 
@@ -43,7 +43,30 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
         MappingError::Incomplete { why, .. } => incomplete(format!("spec: {why}")),
         other => incomplete(other.to_string()),
     })?;
+    let spec = match spec {
+        Snapshot::Function(spec) => Snapshot::Function(with_settings(spec).map_err(incomplete)?),
+        other => other,
+    };
     Ok(Unit { name, spec, idle })
+}
+
+/// A function with the configs and secrets that its manifest lists, which stay in its bag as they are written.
+fn with_settings(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
+    let listed = |key: &str| {
+        let items = spec.bag.get(key).and_then(Value::as_array).into_iter().flatten();
+        items.map(pin).collect::<Result<Vec<_>, _>>()
+    };
+    let (configs, secrets) = (listed("configmaps@fission.io/v1")?, listed("secrets@fission.io/v1")?);
+    spec.configs.extend(configs);
+    spec.secrets.extend(secrets);
+    Ok(spec)
+}
+
+fn pin(item: &Value) -> Result<MountPin, String> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+    let name = text("name").parse().map_err(|error| format!("{}: {error}", text("name")))?;
+    let mount_path = Some(text("mountPath").to_owned()).filter(|path| !path.is_empty());
+    Ok(MountPin { name, snapshot: Digest::of(b""), mount_path })
 }
 
 /// Fills in what manifests leave to the platform.
@@ -91,12 +114,13 @@ fn idle(hub: &Value) -> Vec<String> {
 }
 
 /// Properties that say nothing folio would have to act on.
-const SILENT: [&str; 14] = [
+const SILENT: [&str; 16] = [
     "ExecutorType",
     "SpecializationTimeout",
     "StrategyType",
     "TargetCPUPercent",
     "checksum",
+    "configmaps",
     "environment",
     "literal",
     "method",
@@ -104,6 +128,7 @@ const SILENT: [&str; 14] = [
     "namespace",
     "package",
     "resourceversion",
+    "secrets",
     "type",
     "url",
 ];

@@ -10,6 +10,7 @@ use folio_model::{
 use super::rows::{Rows, UnitRow};
 
 mod builds;
+mod names;
 mod places;
 mod pointers;
 mod triggers;
@@ -29,6 +30,7 @@ impl Rows {
             edit.unit().map_or(Ok(()), |uid| self.touch(&change.app, uid, entry.seq))?;
         }
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
+        self.note_names(change);
         self.app_version(change, entry)?;
         if let Some(answer) = &change.answer {
             let new = !self.answers.has(&answer.key);

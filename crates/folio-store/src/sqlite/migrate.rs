@@ -23,6 +23,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/008_small_packs.sql")),
     Step::plain(include_str!("../schema/009_owners.sql")),
     Step::plain(include_str!("../schema/010_pending.sql")),
+    Step::plain(include_str!("../schema/011_named.sql")),
 ];
 
 /// What turns one schema into the next.

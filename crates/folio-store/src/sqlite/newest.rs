@@ -156,6 +156,14 @@ impl State for Newest<'_> {
         self.seen().triggers()
     }
 
+    fn naming(&self, key: &UnitKey) -> Result<Vec<Unit>, StoreError> {
+        self.seen().naming(key)
+    }
+
+    fn some_secret(&self) -> Result<Option<(UnitKey, Digest)>, StoreError> {
+        self.seen().some_secret()
+    }
+
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
         self.seen().users(package)
     }

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use super::admin;
 use crate::output;
 use crate::problem::{Problem, explained};
+use crate::vault::FileVault;
 
 /// How much of what each function printed is kept in memory.
 const LOG_BYTES_MAX: usize = 1024 * 1024;
@@ -38,6 +39,8 @@ pub(crate) struct Opening {
     /// Where `command` environments find their programs, besides the system's directories.
     pub(crate) command_directories: Vec<PathBuf>,
     pub(crate) doors: folio_gateway::Settings,
+    /// Where the key is that seals secrets.
+    pub(crate) secret_key: PathBuf,
 }
 
 /// A server that is ready to be run.
@@ -54,8 +57,16 @@ pub(crate) struct Server {
 impl Server {
     /// Opens the data directory and takes the addresses.
     pub(crate) async fn open(data: &Path, opening: Opening) -> Result<Self> {
-        let Opening { listen, gateway, settings, clock, jail, command_directories, doors } =
-            opening;
+        let Opening {
+            listen,
+            gateway,
+            settings,
+            clock,
+            jail,
+            command_directories,
+            doors,
+            secret_key,
+        } = opening;
         let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
         let directory = opened.map_err(explained)?;
         let control = bind(listen, "--listen").await?;
@@ -76,7 +87,9 @@ impl Server {
         let runtime = LocalRuntime::open(running, ports.clone())
             .context("cannot prepare to run functions")?;
         let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
-        let folio = Folio::new(ledger, blobs, clock, settings);
+        let vault = FileVault::new(secret_key, Arc::clone(&clock));
+        let folio = Folio::new(ledger, blobs, clock, settings).with_vault(Arc::new(vault));
+        folio.check_secrets().await.map_err(explained)?;
         let folio = folio.with_runtime(runtime.clone(), directory.queue.clone(), logs);
         if ports.invoke.set(folio.calls_between_functions()).is_err() {
             unreachable!("these ports were made here and handed to nobody who sets them");

@@ -119,8 +119,8 @@ impl Spec {
     fn archive(&mut self, path: &Path, document: &Document<'_>, value: Value) {
         let place = document.places().find("");
         match serde_json::from_value::<ArchiveSpec>(value) {
-            Ok(archive) => {
-                let at = at(path, place);
+            Ok(mut archive) => {
+                archive.at = at(path, place);
                 if let Some(first) = self.archives.get(&archive.name) {
                     let what = format!(
                         "Duplicate ArchiveUploadSpec '{}', first defined in {}",
@@ -128,7 +128,7 @@ impl Spec {
                     );
                     return self.wrong(path, place, what);
                 }
-                self.archives.insert(archive.name.clone(), ArchiveSpec { at, ..archive });
+                self.archives.insert(archive.name.clone(), archive);
             }
             Err(error) => self.wrong(path, place, error.to_string()),
         }

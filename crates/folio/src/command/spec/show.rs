@@ -13,6 +13,8 @@ pub(super) fn title(kind: Kind) -> &'static str {
         Kind::Package => "Package",
         Kind::Environment => "Environment",
         Kind::Trigger => "Trigger",
+        Kind::Config => "ConfigMap",
+        Kind::Secret => "Secret",
     }
 }
 
