@@ -3,8 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, configs, deployments, environments, history, routes, running, secrets, service, storage,
-    tags, units, versions,
+    aliases, configs, deployments, environments, history, routes, running, secrets, service,
+    storage, tags, units, versions,
 };
 use crate::operation::{Operation, Place};
 

@@ -11,9 +11,7 @@ mod triggers;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use folio_model::{
-    AppName, Digest, Kind, Name, Owner, Snapshot, Unit, VersionId, VersionKey,
-};
+use folio_model::{AppName, Digest, Kind, Name, Owner, Snapshot, Unit, VersionId, VersionKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -191,7 +189,7 @@ pub enum Error {
     #[error("{} wrong with what is to be applied", counted(.0.len(), "thing is", "things are"))]
     Faults(Vec<Fault>),
     /// Units that are not the deployment's.
-    #[error("{} not to deployment `{name}`", counted(.faults.len(), "unit belongs", "units belong"))]
+    #[error("{} not belong to deployment `{name}`", counted(.faults.len(), "unit does", "units do"))]
     Foreign {
         /// The deployment.
         name: String,
@@ -242,7 +240,9 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Faults(_) => Some("mend them all and apply again; nothing was changed".to_owned()),
+            Self::Faults(_) => {
+                Some("mend them all and apply again; nothing was changed".to_owned())
+            }
             Self::Foreign { .. } => {
                 Some("rename them, or take them over with --allowconflicts".to_owned())
             }
@@ -360,7 +360,8 @@ impl Folio {
                 }
                 Err(compose::Error::Store(error)) => return Err(error.into()),
                 Err(error) => {
-                    faults.push(Fault { at: wanted.wishes[at].at.clone(), what: error.to_string() });
+                    faults
+                        .push(Fault { at: wanted.wishes[at].at.clone(), what: error.to_string() });
                 }
             }
         }

@@ -268,7 +268,8 @@ async fn refusal(answer: Response) -> anyhow::Error {
     let body = answer.bytes().await.unwrap_or_default();
     match serde_json::from_slice::<Refused>(&body) {
         Ok(Refused { error }) => {
-            let mut problem = Problem::new(error.message).referrers(error.referrers).causes(error.causes);
+            let mut problem =
+                Problem::new(error.message).referrers(error.referrers).causes(error.causes);
             problem.hint = error.hint;
             problem.code = Some(error.code);
             problem.into()

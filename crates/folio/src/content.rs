@@ -176,8 +176,7 @@ impl Found {
                 let root = path.parent().unwrap_or(Path::new(""));
                 tree(root, walked, None, Layout::File)
             }
-            Self::Directory { path, walked, memory }
-            | Self::Selection { path, walked, memory } => {
+            Self::Directory { path, walked, memory } | Self::Selection { path, walked, memory } => {
                 tree(&path, walked, memory, Layout::Directory)
             }
             Self::Archive { path, .. } => {

@@ -8,7 +8,7 @@ use folio_model::{
 
 use super::plan::{Plan, Step, Uses};
 use super::removal::Doomed;
-use super::{Applied, Wanted, Error, Form};
+use super::{Applied, Error, Form, Wanted};
 use crate::builder::{Builder, NewVersion};
 use crate::{code, publish};
 
@@ -73,7 +73,8 @@ fn publish(
         Uses::Version(key) => Some(key),
         Uses::Made(name) => made.get(&name).copied(),
     };
-    let new = NewVersion { id: id.clone(), uses, archive: step.archive, description: String::new() };
+    let new =
+        NewVersion { id: id.clone(), uses, archive: step.archive, description: String::new() };
     let version = builder.publish(&mut unit, &step.snapshot, new)?;
     if let Snapshot::Package(_) = step.snapshot {
         made.insert(step.key.name, VersionKey { unit: unit.uid, number: version.number });

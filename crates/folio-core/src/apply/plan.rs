@@ -9,7 +9,9 @@ use folio_model::{
 };
 
 use super::removal::{self, Removal};
-use super::{Applied, AppliedUnit, Wanted, Error, Fault, Form, Outcome, Others, Rest, Wish, triggers};
+use super::{
+    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Wanted, Wish, triggers,
+};
 use crate::ports::{State, StoreError};
 use crate::{environment, publish, settings};
 
@@ -154,8 +156,11 @@ impl Planner<'_> {
             let key = (wish.spec.kind(), wish.name.clone());
             if let Some(first) = self.wishes.insert(key, place) {
                 let first = &self.wanted.wishes[first].at;
-                let what =
-                    format!("Duplicate {} '{}', first defined in {first}", wish.spec.kind(), wish.name);
+                let what = format!(
+                    "Duplicate {} '{}', first defined in {first}",
+                    wish.spec.kind(),
+                    wish.name
+                );
                 self.faults.push(Fault { at: wish.at.clone(), what });
             }
         }
@@ -221,7 +226,8 @@ impl Planner<'_> {
         let kind = snapshot.kind();
         let digest = snapshot.digest();
         let unit = self.units.get(&(kind, wish.name.clone())).cloned();
-        let drafts = self.wanted.form == Form::Drafts && matches!(kind, Kind::Function | Kind::Package);
+        let drafts =
+            self.wanted.form == Form::Drafts && matches!(kind, Kind::Function | Kind::Package);
         let same = match &unit {
             Some(unit) => self.same(unit, digest, drafts)?,
             None => None,

@@ -53,7 +53,9 @@ impl Folio {
                             let blobs = self.blobs.as_ref();
                             match crate::content::unpack(blobs, archive, self.limits()).await {
                                 Ok(tree) => tree,
-                                Err(crate::archive::Error::Store(error)) => return Err(error.into()),
+                                Err(crate::archive::Error::Store(error)) => {
+                                    return Err(error.into());
+                                }
                                 Err(error) => return Ok(Err(error.to_string())),
                             }
                         }
@@ -98,7 +100,12 @@ impl Reading {
         }
     }
 
-    fn unit(&mut self, app: &AppName, document: &Document, found: Found) -> Result<(), Vec<String>> {
+    fn unit(
+        &mut self,
+        app: &AppName,
+        document: &Document,
+        found: Found,
+    ) -> Result<(), Vec<String>> {
         let written = spec::written(document.manifest.clone()).map_err(said)?;
         let Some(written) = written else {
             return Err(vec!["it is of a kind that cannot be applied".to_owned()]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use folio_model::{AppName, Kind, Name, Pointer, Unit, UnitUid, Version, VersionKey};
 
-use super::{Wanted, Error};
+use super::{Error, Wanted};
 use crate::delete::{self, guard, guard::Leaving};
 use crate::ports::{Page, State, StoreError};
 
@@ -47,10 +47,10 @@ pub(super) fn plan(
     wished: &BTreeSet<(Kind, Name)>,
 ) -> Result<Removal, Error> {
     let owned = state.owned(app, &wanted.owner.uid)?;
-    let (stay, mut go): (Vec<Unit>, Vec<Unit>) =
-        owned.into_iter().filter(Unit::is_visible).partition(|unit| {
-            wished.contains(&(unit.key.kind, unit.key.name.clone()))
-        });
+    let (stay, mut go): (Vec<Unit>, Vec<Unit>) = owned
+        .into_iter()
+        .filter(Unit::is_visible)
+        .partition(|unit| wished.contains(&(unit.key.kind, unit.key.name.clone())));
     if go.is_empty() {
         return Ok(Removal::default());
     }
@@ -100,7 +100,8 @@ fn refuse_if_used(
 ) -> Result<(), Error> {
     let mut leaving = Leaving::default();
     for Doomed { unit, versions } in &removal.doomed {
-        let keys = versions.iter().map(|version| VersionKey { unit: unit.uid, number: version.number });
+        let keys =
+            versions.iter().map(|version| VersionKey { unit: unit.uid, number: version.number });
         leaving.versions.extend(keys);
         let aliases = state.aliases(unit.uid)?.into_iter();
         let aliases: Vec<_> =

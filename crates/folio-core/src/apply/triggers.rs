@@ -9,7 +9,7 @@ use folio_model::{
 };
 
 use super::plan::uids;
-use super::{Wanted, Error, Fault, Rest, Wish};
+use super::{Error, Fault, Rest, Wanted, Wish};
 use crate::ports::State;
 use crate::{resolve, route};
 

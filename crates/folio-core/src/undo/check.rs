@@ -1,8 +1,8 @@
 //! Checks that taking an entry back breaks nothing that came after it. Start at [`check`].
 
 use folio_model::{
-    Digest, Draft, Edit, Kind, Number, Owner, Place, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version,
-    VersionKey,
+    Digest, Draft, Edit, Kind, Number, Owner, Place, Pointer, Snapshot, Unit, UnitKey, UnitUid,
+    Version, VersionKey,
 };
 
 use super::reversal::Reversal;

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn parts_are_found_where_they_are_written() {
-        let text = "kind: Function\nspec:\n  environment:\n    Name: python\n  methods: [GET, PUT]\n";
+        let text =
+            "kind: Function\nspec:\n  environment:\n    Name: python\n  methods: [GET, PUT]\n";
         let places = Document { line: 11, text }.places();
         assert_eq!(places.find("spec.environment.name"), (14, 11));
         assert_eq!(places.find("spec.methods[1]"), (15, 18));

@@ -56,7 +56,8 @@ fn with_settings(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
         let items = spec.bag.get(key).and_then(Value::as_array).into_iter().flatten();
         items.map(pin).collect::<Result<Vec<_>, _>>()
     };
-    let (configs, secrets) = (listed("configmaps@fission.io/v1")?, listed("secrets@fission.io/v1")?);
+    let (configs, secrets) =
+        (listed("configmaps@fission.io/v1")?, listed("secrets@fission.io/v1")?);
     spec.configs.extend(configs);
     spec.secrets.extend(secrets);
     Ok(spec)
@@ -114,7 +115,7 @@ fn idle(hub: &Value) -> Vec<String> {
 }
 
 /// Properties that say nothing folio would have to act on.
-const SILENT: [&str; 16] = [
+const SILENT: [&str; 17] = [
     "ExecutorType",
     "SpecializationTimeout",
     "StrategyType",
@@ -122,6 +123,7 @@ const SILENT: [&str; 16] = [
     "checksum",
     "configmaps",
     "environment",
+    "functionref",
     "literal",
     "method",
     "methods",

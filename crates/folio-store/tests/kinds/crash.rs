@@ -22,14 +22,13 @@ const AT_ONCE: u64 = 4;
 const BODIES: u64 = 2 * UNITS as u64;
 
 /// Where the child dies, and how many bodies it has rewritten for good by then: in the middle of the first and of
-/// the second transaction, at the end of one, and in the last, which also notes that all is done.
+/// the second transaction, and at the end of each, the last of which also notes that all is done.
 const DEATHS: &[(&str, u64, u64)] = &[
     ("rewrite.body", 1, 0),
     ("rewrite.body", AT_ONCE + 2, AT_ONCE),
     ("rewrite.noted", 1, 0),
     ("rewrite.noted", 2, AT_ONCE),
     ("rewrite.noted", 3, 2 * AT_ONCE),
-    ("ledger.acknowledged", 1, AT_ONCE),
 ];
 
 #[tokio::test]

@@ -220,7 +220,10 @@ Manifests of functions, packages, environments and triggers, and of the archives
 fn owner(spec: &Spec) -> Result<Owner> {
     spec.deployment.clone().ok_or_else(|| {
         let file = spec.directory.join(CONFIG_FILE);
-        let problem = Problem::new(format!("nothing says which deployment `{}` is", spec.directory.display()));
+        let problem = Problem::new(format!(
+            "nothing says which deployment `{}` is",
+            spec.directory.display()
+        ));
         problem.hint(format!("`folio spec init` writes {}", file.display())).into()
     })
 }
@@ -359,9 +362,11 @@ impl Applier<'_> {
 
     /// Waits until every package that changed is built.
     async fn wait(&self, app: &AppName, done: &Done<Applied>) -> Result<()> {
-        let built = done.result.units.iter().filter(|unit| {
-            unit.kind == Kind::Package && unit.what != Outcome::Deleted
-        });
+        let built = done
+            .result
+            .units
+            .iter()
+            .filter(|unit| unit.kind == Kind::Package && unit.what != Outcome::Deleted);
         for unit in built {
             let id = done.result.id.as_ref().filter(|_| self.form == Form::Versions);
             version::await_build(self.session, (app, &unit.name), id).await?;

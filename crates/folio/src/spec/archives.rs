@@ -66,7 +66,8 @@ impl ArchiveSpec {
         let mut items = items.into_iter().map(named).collect::<Result<Vec<_>>>()?;
         match items.len() {
             0 => {
-                let problem = Problem::new(format!("{}: archive '{}' is empty", self.at, self.name));
+                let problem =
+                    Problem::new(format!("{}: archive '{}' is empty", self.at, self.name));
                 let hint = format!("its patterns match nothing below `{}`", root.display());
                 Err(problem.hint(hint).into())
             }
@@ -114,7 +115,8 @@ impl ArchiveSpec {
     fn excluded(&self) -> Result<GlobSet> {
         let mut set = GlobSetBuilder::new();
         for pattern in &self.exclude {
-            let glob = GlobBuilder::new(pattern.trim_end_matches('/')).literal_separator(true).build();
+            let glob =
+                GlobBuilder::new(pattern.trim_end_matches('/')).literal_separator(true).build();
             set.add(glob.with_context(|| format!("{}: exclude `{pattern}`", self.at))?);
         }
         Ok(set.build()?)
@@ -137,7 +139,11 @@ fn expand(root: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
     let mut found = vec![root.to_owned()];
     for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
         if !part.contains(['*', '?', '[', '{', '\\']) {
-            found = found.into_iter().map(|path| path.join(part)).filter(|path| path.exists()).collect();
+            found = found
+                .into_iter()
+                .map(|path| path.join(part))
+                .filter(|path| path.exists())
+                .collect();
             continue;
         }
         let glob = GlobBuilder::new(part).literal_separator(true).build();
@@ -201,7 +207,9 @@ mod tests {
         assert_eq!(names(check(&["hello/*"], &["hello/sub"])), ["a.py", "b.py", "build.sh"]);
         assert_eq!(names(check(&["hello/*", "nothing/*"], &["hello/*.py"])), ["build.sh", "sub"]);
         assert_eq!(names(check(&["hello", "lib/*"], &[])), ["hello", "x.zip"]);
-        assert!(matches!(check(&["hello/a.py"], &[]).unwrap(), Held::File(name, _) if name.as_str() == "a.py"));
+        assert!(
+            matches!(check(&["hello/a.py"], &[]).unwrap(), Held::File(name, _) if name.as_str() == "a.py")
+        );
         assert!(matches!(check(&["lib/x.zip"], &[]).unwrap(), Held::Archive(_)));
     }
 

@@ -90,7 +90,8 @@ impl Spec {
         let context = || format!("cannot read `{}`", path.display());
         let bytes = std::fs::metadata(path).with_context(context)?.len();
         if bytes > FILE_BYTES_MAX {
-            let what = format!("the file has {bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
+            let what =
+                format!("the file has {bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
             self.wrong(path, (1, 1), what);
             return Ok(());
         }

@@ -52,11 +52,17 @@ pub(super) fn literal(text: &str, directory: &Path, name: &str) -> Result<PathBu
 }
 
 /// Fetches an archive into a file, and compares it with what its manifest says of it.
-pub(super) async fn address(url: &str, part: &Value, directory: &Path, name: &str) -> Result<PathBuf> {
+pub(super) async fn address(
+    url: &str,
+    part: &Value,
+    directory: &Path,
+    name: &str,
+) -> Result<PathBuf> {
     let context = || format!("cannot fetch `{url}`");
     let http = reqwest::Client::builder().build().with_context(context)?;
     let mut answer = http.get(url).send().await.and_then(reqwest::Response::error_for_status);
-    let answer = answer.as_mut().map_err(|error| anyhow::anyhow!("{error}")).with_context(context)?;
+    let answer =
+        answer.as_mut().map_err(|error| anyhow::anyhow!("{error}")).with_context(context)?;
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await.with_context(context)? {
         bytes.extend_from_slice(&piece);

@@ -244,4 +244,3 @@ impl Documents {
         spec.manifests.into_iter().enumerate().map(document).collect()
     }
 }
-

@@ -133,10 +133,7 @@ pub(crate) fn read_placement(row: &Row<'_>) -> rusqlite::Result<Placement> {
 }
 
 /// Reads a version from the columns of its number, id and snapshot.
-fn version(
-    row: &Row<'_>,
-    column: usize,
-) -> rusqlite::Result<Option<(Number, VersionId, Digest)>> {
+fn version(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<(Number, VersionId, Digest)>> {
     Ok(match number_option(row, column)? {
         Some(number) => Some((number, text(row, column + 1)?, digest(row, column + 2)?)),
         None => None,

@@ -2,7 +2,8 @@
 
 use folio_core::ports::{StoreError, TokenRecord};
 use folio_model::{
-    Answer, AppName, Digest, Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid, VersionKey, canonical,
+    Answer, AppName, Digest, Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid, VersionKey,
+    canonical,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -75,9 +76,7 @@ pub(super) fn owned(
     app: &AppName,
     deployment: &str,
 ) -> Result<Vec<Unit>, StoreError> {
-    let sql = select_units!(
-        "WHERE app = ?1 AND owner = ?2 AND deleted_in IS NULL "
-    );
+    let sql = select_units!("WHERE app = ?1 AND owner = ?2 AND deleted_in IS NULL ");
     let mut units = all(conn, sql, [app.as_str(), deployment], read)?;
     units.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(units)

@@ -44,7 +44,8 @@ pub(super) fn applied(applied: &Applied, dry_run: bool) -> String {
             (Outcome::Updated, "updated"),
             (Outcome::Deleted, "deleted"),
         ] {
-            let of_kind = applied.units.iter().filter(|unit| unit.kind == kind && unit.what == what);
+            let of_kind =
+                applied.units.iter().filter(|unit| unit.kind == kind && unit.what == what);
             let names: Vec<_> = of_kind.map(|unit| unit.name.to_string()).collect();
             if names.is_empty() {
                 continue;
