@@ -1,6 +1,7 @@
-//! Applies a deployment: everything that a directory of manifests asks for, as one entry. What differs gets a
-//! version, all under one id that also names the group; what the deployment owns and no longer asks for goes;
-//! everything else stays as it is. Start at [`Folio::apply`].
+//! Applies a deployment: everything that a directory of manifests asks for, as one entry.
+//!
+//! What differs gets a version, all under one id that also names the group; what the deployment owns and no longer
+//! asks for goes; everything else stays as it is. Start at [`Folio::apply`].
 
 mod carry_out;
 mod plan;

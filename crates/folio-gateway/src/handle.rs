@@ -62,6 +62,7 @@ struct Admitted {
 }
 
 /// What is to be done for an answer.
+#[expect(clippy::large_enum_variant, reason = "it is looked at once, where it was made")]
 enum Step {
     /// Nothing more.
     Answer(Response<Body>),

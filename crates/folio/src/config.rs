@@ -95,6 +95,12 @@ fn is_this_machine(url: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// A variable that a user named.
+#[expect(clippy::disallowed_methods, reason = "this module is where the environment is read")]
+pub(crate) fn of_user(name: &str) -> Result<String, std::env::VarError> {
+    std::env::var(name)
+}
+
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

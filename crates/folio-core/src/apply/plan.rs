@@ -28,6 +28,9 @@ pub(super) struct Plan {
     unchanged: u64,
 }
 
+/// Units that are there, by name.
+pub(super) type Units = HashMap<(Kind, Name), Unit>;
+
 /// A unit that is to become something else.
 pub(super) struct Step {
     /// The wish it comes from.
@@ -133,7 +136,7 @@ struct Planner<'a> {
     /// The place of each wish.
     wishes: BTreeMap<(Kind, Name), usize>,
     /// The units that are there already.
-    units: HashMap<(Kind, Name), Unit>,
+    units: Units,
     faults: Vec<Fault>,
     foreign: Vec<Fault>,
     /// The digests of the environments that are asked for.
@@ -371,9 +374,6 @@ struct Same {
 }
 
 /// The uids of the units that are there, of one kind.
-pub(super) fn uids<'a>(
-    units: &'a HashMap<(Kind, Name), Unit>,
-    kind: Kind,
-) -> impl Iterator<Item = UnitUid> + 'a {
+pub(super) fn uids<'a>(units: &'a Units, kind: Kind) -> impl Iterator<Item = UnitUid> + 'a {
     units.values().filter(move |unit| unit.key.kind == kind).map(|unit| unit.uid)
 }

@@ -1,14 +1,13 @@
 //! Checks the triggers of an apply: each leads to functions that are asked for, to versions and aliases that are
 //! there, and takes requests that no other takes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use folio_model::{
-    AppName, Kind, Name, Qualifier, RouteSpec, Snapshot, Target, TriggerSpec, Unit, UnitKey,
-    UnitUid,
+    AppName, Kind, Name, Qualifier, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey, UnitUid,
 };
 
-use super::plan::uids;
+use super::plan::{Units, uids};
 use super::{Error, Fault, Rest, Wanted, Wish};
 use crate::ports::State;
 use crate::{resolve, route};
@@ -18,7 +17,7 @@ pub(super) fn faults(
     state: &dyn State,
     app: &AppName,
     wanted: &Wanted,
-    units: &HashMap<(Kind, Name), Unit>,
+    units: &Units,
 ) -> Result<Vec<Fault>, Error> {
     let functions: BTreeSet<&Name> = wanted
         .wishes
@@ -75,7 +74,7 @@ fn clashes(
     state: &dyn State,
     app: &AppName,
     wanted: &Wanted,
-    (routes, units): (&[(&Wish, &RouteSpec)], &HashMap<(Kind, Name), Unit>),
+    (routes, units): (&[(&Wish, &RouteSpec)], &Units),
 ) -> Result<Vec<Fault>, Error> {
     if routes.is_empty() {
         return Ok(Vec::new());

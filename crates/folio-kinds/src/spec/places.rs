@@ -64,8 +64,8 @@ impl Places {
 /// A value whose parts know where they are.
 enum Tree {
     Leaf,
-    List(Vec<Spanned<Tree>>),
-    Map(Vec<(String, Spanned<Tree>)>),
+    List(Vec<Spanned<Self>>),
+    Map(Vec<(String, Spanned<Self>)>),
 }
 
 impl<'de> Deserialize<'de> for Tree {

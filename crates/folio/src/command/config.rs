@@ -110,7 +110,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let path = ["apps", app.as_str(), "configs", which.name.as_str()];
             let view: ConfigView = session.client.get(&path, &[]).await?;
             match key {
-                None => session.output.item(&view, |view| lines(view)),
+                None => session.output.item(&view, lines),
                 Some(key) => show(session, &view, &key),
             }
         }
@@ -208,7 +208,7 @@ fn pair(text: &str) -> Result<(ConfigKey, Value), String> {
 fn typed(text: &str) -> Value {
     let scalar = |value: &Value| value.is_number() || value.is_boolean();
     let read = serde_json::from_str::<Value>(text).ok().filter(scalar);
-    let exactly = read.filter(|value| value.to_string() == text);
+    let exactly = read.filter(|value: &Value| format!("{value}") == text);
     exactly.unwrap_or_else(|| Value::from(text))
 }
 

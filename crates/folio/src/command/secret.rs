@@ -143,7 +143,7 @@ impl Set {
             set.insert(key.to_string(), written(bytes));
         }
         for key in &self.from_env {
-            let value = std::env::var(key.as_str()).map_err(|_| {
+            let value = crate::config::of_user(key.as_str()).map_err(|_| {
                 let problem = format!("there is no environment variable `{key}`, or it is no text");
                 Problem::usage(problem).hint(format!("set it with `export {key}=...`"))
             })?;

@@ -80,6 +80,7 @@ pub(crate) struct Validate {
 
 /// How to apply.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Applying {
     /// A file with patterns of files to leave out [default: `.specignore` in the directory]
     #[arg(long, value_name = "FILE")]

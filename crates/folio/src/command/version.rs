@@ -239,7 +239,8 @@ async fn diff(session: &Session, kind: Kind, diff: Diff) -> Result<()> {
     let parse = |text: &str| {
         let side = side(text);
         let reference = side.parse::<Reference>();
-        reference.map_err(|error| Problem::usage(format!("`{side}` is not a reference: {error}")))
+        let odd = |error| Problem::usage(format!("`{side}` is not a reference: {error}"));
+        reference.map_err(|error| anyhow::Error::from(odd(error)))
     };
     let (from, to) = (parse(&diff.from)?, parse(&diff.to)?);
     let app = session.app(from.app.as_ref());

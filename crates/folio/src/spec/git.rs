@@ -46,6 +46,7 @@ fn label(file: &Path) -> String {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "git itself knows best where files stand in git")]
 fn git(directory: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command.arg("--no-optional-locks").arg("-C").arg(directory).args(arguments);

@@ -1,5 +1,6 @@
 //! Sends a spec to the server: its archives first, only what is missing of them, then its manifests at once.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
@@ -118,11 +119,12 @@ impl Documents {
                     Ok(None) => {}
                     Ok(Some((place, name, found))) => {
                         documents.contents.insert((index, side), place.clone());
-                        if let Some(found) = found {
-                            held.insert(name, (place, found));
-                        } else if !held.contains_key(&name) {
-                            let found = spec.archives[&name].find(&spec.directory)?;
-                            held.insert(name, (place, found));
+                        if let Entry::Vacant(free) = held.entry(name) {
+                            let found = match found {
+                                Some(found) => found,
+                                None => spec.archives[free.key()].find(&spec.directory)?,
+                            };
+                            free.insert((place, found));
                         }
                     }
                     Err(error) => {
