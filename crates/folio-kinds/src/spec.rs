@@ -1,7 +1,7 @@
 //! Manifests as directories of them are written for Fission.
 //!
 //! Several are in a file, keys have any letter case, numbers stand where texts belong, and parts are left out. Start
-//! at [`split`] for a file, [`Document::parse`] for a document and [`unit`] for what it asks for.
+//! at [`split`] for a file, [`Document::parse`] for a document and [`unit()`] for what it asks for.
 
 mod habits;
 mod places;
