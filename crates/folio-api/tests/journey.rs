@@ -27,12 +27,50 @@ async fn journey(world: &World) {
     tags(world).await;
     running(world).await;
     settings(world).await;
+    deployments(world).await;
     looking_back(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
     let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
     assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn deployments(world: &World) {
+    const DEPLOYMENTS: &str = "/folio/v1/apps/default/deployments";
+    let owner = json!({ "uid": "7f0b", "name": "shop" });
+    let package = json!({ "kind": "Package", "metadata": { "name": "cart-pkg" },
+        "spec": { "environment": { "name": "nodejs" } } });
+    let function = json!({ "kind": "Function", "metadata": { "name": "cart" }, "spec": {
+        "environment": { "name": "nodejs" },
+        "package": { "packageref": { "name": "cart-pkg" } } } });
+    let files = world.code("cart").await["deployment"].clone();
+    let documents = json!([
+        { "at": "a.yaml:1:1", "manifest": package, "deployment": files },
+        { "at": "b.yaml:1:1", "manifest": function },
+    ]);
+    let body = json!({ "deployment": owner, "documents": documents, "rest": "delete" });
+    let mut dry = body.clone();
+    dry["dryRun"] = true.into();
+    let plan = world.post(DEPLOYMENTS, dry).await.ok();
+    assert_eq!(
+        (&plan["changed"], plan["units"].as_array().map(Vec::len)),
+        (&json!(false), Some(2))
+    );
+    let done = world.post(DEPLOYMENTS, body.clone()).await.ok();
+    assert_eq!(done["appVersion"], done["id"], "the group is called as its versions are");
+    let again = world.post(DEPLOYMENTS, body).await.ok();
+    assert_eq!((&again["changed"], &again["unchanged"]), (&json!(false), &json!(2)));
+    let listed = world.get(&format!("{DEPLOYMENTS}?uid=7f0b")).await.ok();
+    assert_eq!(listed["items"][0]["version"], done["id"]);
+    let lost = json!([{ "at": "b.yaml:1:1", "manifest": function }]);
+    let body = json!({ "deployment": owner, "documents": lost });
+    let refused = world.post(DEPLOYMENTS, body).await;
+    assert_eq!(refused.json()["error"]["causes"][0]["at"], "b.yaml:1:1");
+    refused.refused(400, "manifests_invalid");
+    let empty = json!({ "deployment": owner, "rest": "delete" });
+    let gone = world.post(DEPLOYMENTS, empty).await.ok();
+    assert_eq!(gone["units"].as_array().map(Vec::len), Some(2));
 }
 
 async fn about_itself(world: &World) {
