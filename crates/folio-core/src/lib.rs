@@ -22,6 +22,7 @@ pub mod invoke;
 mod limits;
 pub mod logs;
 pub mod measure;
+pub mod objects;
 pub mod ports;
 pub mod publish;
 pub mod request;

@@ -5,8 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, config, environment, function, history, invoke, kinds, maintenance, package, route,
-    secret, spec, storage, tag,
+    alias, app, config, environment, function, history, invoke, kinds, maintenance, objects,
+    package, route, secret, spec, storage, tag,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -67,6 +67,11 @@ pub(crate) enum Command {
     Spec(spec::Command),
     /// Give everything in a directory of manifests that changed a version
     Deploy(spec::VersionApply),
+    /// Show trackers, groups, aliases, tags and versions as objects
+    Get(objects::Get),
+    /// Look at groups: every function and package with the versions they had together
+    #[command(subcommand)]
+    Group(objects::Group),
     /// Call a function
     Invoke(invoke::Invoke),
     /// Show what runs, and what this host protects

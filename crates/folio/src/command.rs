@@ -10,6 +10,7 @@ pub(crate) mod history;
 pub(crate) mod invoke;
 pub(crate) mod kinds;
 pub(crate) mod maintenance;
+pub(crate) mod objects;
 pub(crate) mod package;
 pub(crate) mod publish;
 pub(crate) mod route;
@@ -89,6 +90,8 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Config(command) => config::run(session, command).await,
         Command::Secret(command) => secret::run(session, command).await,
         Command::Route(command) => route::run(session, command).await,
+        Command::Get(command) => objects::get(session, command).await,
+        Command::Group(command) => objects::run_group(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,
         Command::Deploy(command) => spec::deploy(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,

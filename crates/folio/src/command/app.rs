@@ -114,7 +114,7 @@ fn details(app: &str, view: &AppView) -> String {
     if view.units.is_empty() { details.to_string() } else { format!("{details}\n{table}") }
 }
 
-fn difference(diff: &AppDiffView) -> String {
+pub(super) fn difference(diff: &AppDiffView) -> String {
     if diff.units.is_empty() {
         return format!("{} and {} do not differ", diff.from, diff.to);
     }
