@@ -132,3 +132,17 @@ async fn everything_that_is_wrong_is_said_and_nothing_changes() {
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert_eq!(folio.deployed(&app(), None).await.unwrap(), []);
 }
+
+#[tokio::test]
+async fn an_apply_is_taken_back_as_one() {
+    let world = world().await;
+    let folio = &world.folio;
+    let code = package(folio, "code", "one").await;
+    apply(&world, "a", vec![function("foo", "code"), code.clone()]).await.unwrap();
+    let before = folio.deployed(&app(), None).await.unwrap();
+    apply(&world, "a", vec![code]).await.unwrap();
+    folio.undo(&world.caller, &app(), None).await.unwrap();
+    assert_eq!(folio.deployed(&app(), None).await.unwrap(), before);
+    folio.undo(&world.caller, &app(), None).await.unwrap();
+    assert_eq!(folio.deployed(&app(), None).await.unwrap(), []);
+}

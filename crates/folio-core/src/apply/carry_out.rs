@@ -22,7 +22,7 @@ pub(super) fn carry_out(
         return Ok(plan.outcome(None));
     }
     let id = free_id(builder, &plan.steps)?;
-    let applied = plan.outcome(Some(id.clone()));
+    let applied = plan.outcome(plan.makes_an_app_version().then(|| id.clone()));
     builder.name_app_version(id.clone());
     let mut made = HashMap::new();
     for step in plan.steps {

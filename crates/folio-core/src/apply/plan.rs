@@ -56,10 +56,12 @@ pub(super) enum Uses {
 impl Plan {
     /// Whether everything is as it should be.
     pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-            && self.adopted.is_empty()
-            && self.drafts.is_empty()
-            && self.removal.is_empty()
+        self.adopted.is_empty() && !self.makes_an_app_version()
+    }
+
+    /// Whether what a unit is changes, and not only whose it is.
+    pub(super) fn makes_an_app_version(&self) -> bool {
+        !(self.steps.is_empty() && self.drafts.is_empty() && self.removal.is_empty())
     }
 
     /// The content of new packages, with the wishes that brought them.
