@@ -224,9 +224,8 @@ impl Process {
 
     /// Waits for the program's end and says what it means.
     async fn finish(&mut self) -> Result<(), CallError> {
-        let ended = timeout(self.limit, self.prisoner.wait()).await;
-        let ended = ended.map_err(|_| CallError::Timeout(self.limit))?;
-        let ended = ended.map_err(|error| CallError::Crashed(error.to_string()))?;
+        let limit = self.limit;
+        let ended = timeout(limit, self.end()).await.map_err(|_| CallError::Timeout(limit))??;
         // Only for the log, so it may be cut short.
         drop(
             timeout(LAST_WORDS, async { while self.draining.join_next().await.is_some() {} }).await,
@@ -238,6 +237,21 @@ impl Process {
                 Err(CallError::Failed)
             }
             Ended::Signalled(_) | Ended::OutOfMemory => Err(CallError::Crashed(ended.to_string())),
+        }
+    }
+
+    /// How the program ended, once it has. Fails if the request's body does: a program that prints nothing may wait
+    /// for the rest of it for ever.
+    async fn end(&mut self) -> Result<Ended, CallError> {
+        loop {
+            tokio::select! {
+                ended = self.prisoner.wait() => {
+                    return ended.map_err(|error| CallError::Crashed(error.to_string()));
+                }
+                Some(fed) = self.feeding.join_next() => {
+                    fed.unwrap_or(Ok(())).map_err(|broken| broken.error)?;
+                }
+            }
         }
     }
 

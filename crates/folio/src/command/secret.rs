@@ -24,17 +24,17 @@ use crate::problem::Problem;
 pub(crate) enum Command {
     /// Make a secret
     Create(Set),
-    /// Set values of a secret, as one new version that every function naming it gets
+    /// Set values of a secret; functions naming it get new versions
     #[command(visible_alias = "update")]
     Set(Set),
-    /// Show the keys of a secret, with fingerprints that change when the values do
+    /// Show the keys of a secret, with fingerprints of the values
     #[command(visible_alias = "show")]
     Get(Which),
     /// List secrets, with the fingerprints of their values
     List,
-    /// Give a secret another name, and every function naming it a new version
+    /// Rename a secret; functions naming it get new versions
     Rename(Rename),
-    /// Delete a secret; what is published keeps the values it has
+    /// Delete a secret; what is published keeps its values
     #[command(visible_alias = "delete")]
     Remove(Which),
 }
