@@ -356,9 +356,6 @@ impl Folio {
             }
             match self.measure(content).await {
                 Ok(()) => {}
-                Err(compose::Error::Store(error @ StoreError::MissingBlob { .. })) => {
-                    return Err(error.into());
-                }
                 Err(compose::Error::Store(error)) => return Err(error.into()),
                 Err(error) => {
                     faults
