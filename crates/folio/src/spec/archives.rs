@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use folio_model::EntryName;
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
-
-use crate::problem::Problem;
 
 /// An archive of a spec.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -66,10 +64,8 @@ impl ArchiveSpec {
         let mut items = items.into_iter().map(named).collect::<Result<Vec<_>>>()?;
         match items.len() {
             0 => {
-                let problem =
-                    Problem::new(format!("{}: archive '{}' is empty", self.at, self.name));
-                let hint = format!("its patterns match nothing below `{}`", root.display());
-                Err(problem.hint(hint).into())
+                let root = root.display();
+                bail!("archive '{}' is empty: its patterns match nothing below `{root}`", self.name)
             }
             1 if items[0].1.is_file() => {
                 let (name, path) = items.remove(0);
@@ -93,21 +89,22 @@ impl ArchiveSpec {
         }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         if path.is_dir() && !excluded.is_empty() && holds_excluded(root, path, excluded)? {
-            let what = format!(
-                "{}: archive '{}' excludes something inside `{}`, which it includes as a whole",
-                self.at,
+            bail!(
+                "archive '{}' excludes something inside `{}`, which it includes as a whole; \
+                 include its contents by pattern, such as `dir/*`, and exclude from those",
                 self.name,
                 below.display()
             );
-            let hint = "include its contents by pattern, such as `dir/*`, and exclude from those";
-            return Err(Problem::new(what).hint(hint).into());
         }
         if let Some(other) = items.insert(name.clone(), path.to_owned())
             && other != path
         {
             let (one, two) = (other.display(), path.display());
-            let what = format!("{}: `{one}` and `{two}` would both be `{name}`", self.at);
-            return Err(Problem::new(what).hint("rename one, or include their directory").into());
+            bail!(
+                "`{one}` and `{two}` would both be `{name}` in archive '{}'; rename one, or include \
+                 their directory",
+                self.name
+            );
         }
         Ok(())
     }
@@ -117,7 +114,7 @@ impl ArchiveSpec {
         for pattern in &self.exclude {
             let glob =
                 GlobBuilder::new(pattern.trim_end_matches('/')).literal_separator(true).build();
-            set.add(glob.with_context(|| format!("{}: exclude `{pattern}`", self.at))?);
+            set.add(glob.with_context(|| format!("exclude `{pattern}`"))?);
         }
         Ok(set.build()?)
     }

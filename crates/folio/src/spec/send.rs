@@ -122,7 +122,17 @@ impl Documents {
                         if let Entry::Vacant(free) = held.entry(name) {
                             let found = match found {
                                 Some(found) => found,
-                                None => spec.archives[free.key()].find(&spec.directory)?,
+                                None => {
+                                    let archive = &spec.archives[free.key()];
+                                    match archive.find(&spec.directory) {
+                                        Ok(found) => found,
+                                        Err(error) => {
+                                            let at = archive.at.clone();
+                                            causes.push(Cause { at, what: format!("{error:#}") });
+                                            continue;
+                                        }
+                                    }
+                                }
                             };
                             free.insert((place, found));
                         }
@@ -136,7 +146,7 @@ impl Documents {
         }
         if !causes.is_empty() {
             let problem = Problem::new("the files of some packages cannot be used");
-            return Err(problem.causes(causes).hint("nothing was changed").into());
+            return Err(problem.causes(causes).hint("mend them all; nothing was changed").into());
         }
         documents.upload(session, spec, held).await?;
         Ok(documents)
