@@ -14,9 +14,10 @@ use serde::de::DeserializeOwned;
 use crate::build::Builds;
 use crate::builder::Builder;
 use crate::logs::Logs;
-use crate::ports::{Blobs, Clock, Ledger, Queue, Runtime, State, StoreError};
+use crate::ports::{Blobs, Clock, Ledger, Messages, Queue, Runtime, State, StoreError};
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
+use crate::timer::Fires;
 use crate::view::Done;
 use crate::{Caller, Class, Code, Explain, Limits};
 
@@ -31,6 +32,8 @@ pub struct Folio {
     pub(crate) queue: Option<Arc<dyn Queue>>,
     pub(crate) builds: Arc<Builds>,
     pub(crate) paths: Arc<Paths>,
+    pub(crate) fires: Arc<Fires>,
+    pub(crate) messages: Option<Arc<dyn Messages>>,
 }
 
 /// What an operator may set.
@@ -118,6 +121,8 @@ impl Folio {
             queue: None,
             builds: Arc::default(),
             paths: Arc::default(),
+            fires: Arc::default(),
+            messages: None,
         }
     }
 

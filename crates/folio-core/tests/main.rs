@@ -15,4 +15,7 @@ mod references;
 mod routes;
 mod runtime;
 mod serving;
+mod timers;
+mod triggers;
+mod watches;
 mod world;
