@@ -121,6 +121,7 @@ macro_rules! revised {
 revised!(
     folio_core::environment::EnvironmentView,
     folio_core::route::RouteView,
+    folio_core::trigger::TriggerView,
     folio_core::view::AliasView,
     folio_core::view::TagView,
     folio_core::view::UnitView,

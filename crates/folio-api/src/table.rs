@@ -3,7 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, environments, history, routes, running, service, storage, tags, units, versions,
+    aliases, environments, history, routes, running, service, storage, tags, triggers, units,
+    versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -14,6 +15,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_storage(),
         of_environments(),
         of_routes(),
+        of_triggers(),
         of_units(),
         of_versions(),
         of_aliases(),
@@ -123,6 +125,20 @@ fn of_routes() -> Vec<Operation> {
         Operation::new(get(ONE), "showRoute", "Show a route", routes::show),
         Operation::new(patch(ONE), "updateRoute", "Change a route", routes::update),
         Operation::new(delete(ONE), "deleteRoute", "Delete a route", routes::delete),
+    ]
+}
+
+fn of_triggers() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/triggers";
+    const ONE: &str = "/folio/v1/apps/{app}/triggers/{name}";
+    const LIST: &str = "List timers, triggers of messages, and watches";
+    const SHOW: &str = "Show a trigger, with what became of its slots";
+    vec![
+        Operation::new(get(ALL), "listTriggers", LIST, triggers::list),
+        Operation::new(post(ALL), "createTrigger", "Make a trigger", triggers::create),
+        Operation::new(get(ONE), "showTrigger", SHOW, triggers::show),
+        Operation::new(patch(ONE), "updateTrigger", "Change a trigger", triggers::update),
+        Operation::new(delete(ONE), "deleteTrigger", "Delete a trigger", triggers::delete),
     ]
 }
 

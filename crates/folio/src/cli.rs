@@ -6,7 +6,7 @@ use folio_model::AppName;
 
 use crate::command::{
     alias, app, environment, function, history, invoke, kinds, maintenance, package, route,
-    storage, tag,
+    storage, tag, trigger,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -56,6 +56,15 @@ pub(crate) enum Command {
     /// Work with routes, which lead requests to functions
     #[command(visible_alias = "httptrigger", subcommand)]
     Route(route::Command),
+    /// Work with timers, which call functions at set times
+    #[command(visible_aliases = ["timetrigger", "tt"], subcommand)]
+    Timer(trigger::timer::Command),
+    /// Work with triggers that call functions for messages of a queue
+    #[command(visible_alias = "mqt", subcommand)]
+    Mqtrigger(trigger::queue::Command),
+    /// Work with watches, which call functions when objects change
+    #[command(visible_alias = "w", subcommand)]
+    Watch(trigger::watch::Command),
     /// Call a function
     Invoke(invoke::Invoke),
     /// Show what runs, and what this host protects

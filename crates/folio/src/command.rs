@@ -16,6 +16,7 @@ pub(crate) mod running;
 pub(crate) mod settings;
 pub(crate) mod storage;
 pub(crate) mod tag;
+pub(crate) mod trigger;
 pub(crate) mod unit;
 pub(crate) mod version;
 
@@ -65,6 +66,9 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
         Command::Check(command) => maintenance::check(command, &config, globals.output).await,
         Command::Backup(command) => maintenance::backup(command, &config).await,
         Command::Restore(command) => maintenance::restore(command, &config).await,
+        Command::Timer(trigger::timer::Command::Showschedule(command)) => {
+            trigger::timer::show_schedule(&command, globals.output)
+        }
         Command::Convert(command) => kinds::convert(&command, globals.output),
         Command::Explain(command) => kinds::explain(&command, globals.output),
         Command::Completions(command) => {
@@ -84,6 +88,9 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Package(command) => package::run(session, command).await,
         Command::Environment(command) => environment::run(session, command).await,
         Command::Route(command) => route::run(session, command).await,
+        Command::Timer(command) => trigger::timer::run(session, command).await,
+        Command::Mqtrigger(command) => trigger::queue::run(session, command).await,
+        Command::Watch(command) => trigger::watch::run(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,

@@ -21,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) data: Option<PathBuf>,
     /// Where caches live.
     pub(crate) cache: Option<PathBuf>,
+    /// `FOLIO_NATS`.
+    pub(crate) nats: Option<String>,
     /// `FOLIO_CRASH`, which development builds obey.
     pub(crate) crash: Option<String>,
     /// `FOLIO_FAULT`, which development builds obey.
@@ -40,6 +42,7 @@ impl Config {
             token: text("FOLIO_TOKEN"),
             data: data.or_else(shared).or_else(home),
             cache: cache.map(|caches| caches.join("folio")),
+            nats: text("FOLIO_NATS"),
             crash: text("FOLIO_CRASH"),
             fault: text("FOLIO_FAULT"),
         }

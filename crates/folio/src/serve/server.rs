@@ -11,6 +11,7 @@ use folio_core::logs::Logs;
 use folio_core::ports::Clock;
 use folio_core::ports::runtime::{Runtime as _, RuntimePorts};
 use folio_core::{Folio, Settings};
+use folio_messages::Nats;
 use folio_run::LocalRuntime;
 use folio_run::build::BuildHost;
 use folio_run::jail::Mode;
@@ -37,6 +38,8 @@ pub(crate) struct Opening {
     pub(crate) jail: Mode,
     /// Where `command` environments find their programs, besides the system's directories.
     pub(crate) command_directories: Vec<PathBuf>,
+    /// The message queue that triggers read from.
+    pub(crate) nats: Option<String>,
     pub(crate) doors: folio_gateway::Settings,
 }
 
@@ -54,7 +57,7 @@ pub(crate) struct Server {
 impl Server {
     /// Opens the data directory and takes the addresses.
     pub(crate) async fn open(data: &Path, opening: Opening) -> Result<Self> {
-        let Opening { listen, gateway, settings, clock, jail, command_directories, doors } =
+        let Opening { listen, gateway, settings, clock, jail, command_directories, nats, doors } =
             opening;
         let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
         let directory = opened.map_err(explained)?;
@@ -78,6 +81,10 @@ impl Server {
         let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
         let folio = Folio::new(ledger, blobs, clock, settings);
         let folio = folio.with_runtime(runtime.clone(), directory.queue.clone(), logs);
+        let folio = match nats {
+            Some(address) => folio.with_messages(Arc::new(connect(&address).await?)),
+            None => folio,
+        };
         if ports.invoke.set(folio.calls_between_functions()).is_err() {
             unreachable!("these ports were made here and handed to nobody who sets them");
         }
@@ -121,8 +128,15 @@ impl Server {
             let (folio, doors) = (self.folio.clone(), self.doors);
             let gateway = folio_gateway::serve(self.gateway, folio, doors, told());
             let builds = self.folio.run_builds(told());
-            let ((), (), built) = tokio::join!(control, gateway, builds);
-            built
+            let started = async {
+                let timers = self.folio.run_timers(told());
+                let (messages, watches) =
+                    (self.folio.run_messages(told()), self.folio.run_watches(told()));
+                let (timers, messages, watches) = tokio::join!(timers, messages, watches);
+                timers.and(messages).and(watches)
+            };
+            let ((), (), built, started) = tokio::join!(control, gateway, builds, started);
+            built.and(started)
         };
         let stopping = async {
             shutdown.await;
@@ -133,6 +147,13 @@ impl Server {
         served.map_err(explained)?;
         self.directory.close().await.map_err(explained)
     }
+}
+
+async fn connect(address: &str) -> Result<Nats> {
+    Nats::connect(address).await.with_context(|| {
+        let problem = Problem::new(format!("cannot use the message queue at `{address}`"));
+        problem.hint("give --nats an address such as nats://127.0.0.1:4222")
+    })
 }
 
 async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener> {
