@@ -119,21 +119,41 @@ macro_rules! revised {
     )*};
 }
 revised!(
+    folio_core::config::ConfigView,
     folio_core::environment::EnvironmentView,
     folio_core::route::RouteView,
+    folio_core::secret::SecretView,
     folio_core::trigger::TriggerView,
     folio_core::view::AliasView,
     folio_core::view::TagView,
     folio_core::view::UnitView,
 );
 
+impl Wire for folio_core::config::ConfigSet {
+    const HEADERS: &'static [&'static str] = &["ETag"];
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.config.revision)
+    }
+}
+
+impl Wire for folio_core::secret::SecretSet {
+    const HEADERS: &'static [&'static str] = &["ETag"];
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.secret.revision)
+    }
+}
+
 /// Views without a revision.
 macro_rules! plain {
     ($($view:ty),* $(,)?) => {$( impl Wire for $view {} )*};
 }
 plain!(
+    folio_core::apply::Applied,
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
+    folio_core::settings::SettingRemoved,
     folio_core::status::StatusView,
     folio_core::sweep::MigrationReport,
     folio_core::sweep::SweepReport,

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use folio_core::{Class, Code, Explain, Referrer};
+use folio_core::{Cause, Class, Code, Explain, Referrer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,6 +43,7 @@ struct Explained {
     message: String,
     hint: Option<String>,
     referrers: Vec<Referrer>,
+    causes: Vec<Cause>,
 }
 
 impl<E: Explain> From<E> for Failure {
@@ -53,6 +54,7 @@ impl<E: Explain> From<E> for Failure {
             message: message(&error),
             hint: error.hint(),
             referrers: error.referrers(),
+            causes: error.causes(),
         }))
     }
 }
@@ -81,12 +83,15 @@ impl Failure {
     pub(crate) fn body(&self, request_id: String) -> ErrorBody {
         let blocking = self.0.referrers.iter().cloned();
         let referrers = blocking.map(|Referrer { kind, name }| Blocking { kind, name }).collect();
+        let causes = self.0.causes.iter().cloned();
+        let causes = causes.map(|Cause { at, what }| Wrong { at, what }).collect();
         ErrorBody {
             error: ErrorDetail {
                 code: self.0.code.0.to_owned(),
                 message: self.0.message.clone(),
                 hint: self.0.hint.clone(),
                 referrers,
+                causes,
                 request_id,
             },
         }
@@ -138,6 +143,9 @@ pub(crate) struct ErrorDetail {
     pub(crate) hint: Option<String>,
     /// Everything that stands in the way.
     pub(crate) referrers: Vec<Blocking>,
+    /// Everything that is wrong, where that is more than one thing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) causes: Vec<Wrong>,
     /// The request, as the server's log names it.
     pub(crate) request_id: String,
 }
@@ -150,6 +158,16 @@ pub(crate) struct Blocking {
     pub(crate) kind: String,
     /// Its name, as a reference where there is one.
     pub(crate) name: String,
+}
+
+/// One of several things that are wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wrong {
+    /// Where it is written.
+    pub(crate) at: String,
+    /// What is wrong.
+    pub(crate) what: String,
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, environments, history, routes, running, service, storage, tags, triggers, units,
-    versions,
+    aliases, configs, deployments, environments, history, routes, running, secrets, service,
+    storage, tags, triggers, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -14,12 +14,15 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_service(),
         of_storage(),
         of_environments(),
+        of_configs(),
+        of_secrets(),
         of_routes(),
         of_triggers(),
         of_units(),
         of_versions(),
         of_aliases(),
         of_tags(),
+        of_deployments(),
         of_apps(),
         of_history(),
         of_running(),
@@ -116,6 +119,32 @@ fn of_environments() -> Vec<Operation> {
     ]
 }
 
+fn of_configs() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/configs";
+    const ONE: &str = "/folio/v1/apps/{app}/configs/{name}";
+    vec![
+        Operation::new(get(ALL), "listConfigs", "List configs", configs::list),
+        Operation::new(get(ONE), "showConfig", "Show a config", configs::show),
+        Operation::new(patch(ONE), "setConfig", "Make or change a config", configs::set),
+        Operation::new(delete(ONE), "deleteConfig", "Delete a config", configs::delete),
+    ]
+}
+
+fn of_secrets() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/secrets";
+    const ONE: &str = "/folio/v1/apps/{app}/secrets/{name}";
+    const RENAME: &str = "/folio/v1/apps/{app}/secrets/{name}/rename";
+    const SHOW: &str = "Show a secret's keys and fingerprints";
+    vec![
+        Operation::new(get(ALL), "listSecrets", "List secrets", secrets::list),
+        Operation::new(post(ALL), "createSecret", "Make a secret", secrets::create),
+        Operation::new(get(ONE), "showSecret", SHOW, secrets::show),
+        Operation::new(patch(ONE), "updateSecret", "Change a secret", secrets::update),
+        Operation::new(post(RENAME), "renameSecret", "Rename a secret", secrets::rename),
+        Operation::new(delete(ONE), "deleteSecret", "Delete a secret", secrets::delete),
+    ]
+}
+
 fn of_routes() -> Vec<Operation> {
     const ALL: &str = "/folio/v1/apps/{app}/routes";
     const ONE: &str = "/folio/v1/apps/{app}/routes/{name}";
@@ -139,6 +168,14 @@ fn of_triggers() -> Vec<Operation> {
         Operation::new(get(ONE), "showTrigger", SHOW, triggers::show),
         Operation::new(patch(ONE), "updateTrigger", "Change a trigger", triggers::update),
         Operation::new(delete(ONE), "deleteTrigger", "Delete a trigger", triggers::delete),
+    ]
+}
+
+fn of_deployments() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/deployments";
+    vec![
+        Operation::new(get(ALL), "listDeployed", "List what deployments own", deployments::list),
+        Operation::new(post(ALL), "apply", "Apply manifests, all or none", deployments::apply),
     ]
 }
 

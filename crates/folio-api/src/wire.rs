@@ -1,12 +1,15 @@
 //! Bodies that exist only here: what requests carry, and lists around the core's views.
 
 use folio_core::Limits;
+use folio_core::apply::{Apply, Document, Form, Others, Rest, Run};
 use folio_core::build::LogPart;
+use folio_core::config::ConfigFields;
 use folio_core::environment::EnvironmentFields;
 use folio_core::request::{AliasTarget, Fields, IfSame, Publish, Start};
 use folio_core::route::RouteFields;
+use folio_core::secret::SecretFields;
 use folio_core::trigger::TriggerFields;
-use folio_model::{Build, Digest, Name, Reference, VersionId};
+use folio_model::{Build, Digest, Name, Owner, Reference, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +98,72 @@ pub(crate) struct NewEnvironment {
 pub(crate) struct NewEnvironmentFields {
     /// What to lay over it.
     pub(crate) fields: EnvironmentFields,
+}
+
+/// Applies the manifests of a deployment.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewDeployment {
+    /// Whose the units are.
+    deployment: Owner,
+    /// The manifests.
+    #[serde(default)]
+    documents: Vec<Document>,
+    /// What becomes of functions and packages that differ.
+    #[serde(default)]
+    form: Form,
+    /// What becomes of units the deployment owns and does not ask for.
+    #[serde(default)]
+    rest: Rest,
+    /// What becomes of units that another deployment, or nobody, owns.
+    #[serde(default)]
+    others: Others,
+    /// Whether only what would happen is to be said.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+impl NewDeployment {
+    /// The request to the verb.
+    pub(crate) fn asked(self) -> (Apply, Run) {
+        let Self { deployment, documents, form, rest, others, dry_run } = self;
+        let run = if dry_run { Run::Dry } else { Run::Real };
+        (Apply { deployment, documents, form, rest, others }, run)
+    }
+}
+
+/// Changes a config, or makes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewConfigFields {
+    /// What to do to it.
+    pub(crate) fields: ConfigFields,
+}
+
+/// Makes a secret.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewSecret {
+    /// Its name.
+    pub(crate) name: Name,
+    /// What it holds.
+    pub(crate) fields: SecretFields,
+}
+
+/// Changes a secret.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewSecretFields {
+    /// What to do to it.
+    pub(crate) fields: SecretFields,
+}
+
+/// Gives something another name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewName {
+    /// The name.
+    pub(crate) name: Name,
 }
 
 /// Makes a route.

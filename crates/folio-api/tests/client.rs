@@ -14,6 +14,7 @@ use folio_core::{Folio, Limits, Settings};
 use folio_model::{Digest, Tree, TreeEntry};
 use folio_store::{DataDirectory, MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
+use folio_testkit::vault::TestVault;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -63,6 +64,7 @@ impl World {
 
     async fn new(folio: Folio, directory: Option<TempDir>) -> Self {
         let logs = Arc::new(Logs::new(64 * 1024));
+        let folio = folio.with_vault(Arc::new(TestVault));
         let folio = folio.with_runtime(Arc::new(Echo), Arc::new(MemoryQueue::default()), logs);
         let token = folio.draw_token();
         folio.admit(&"ada".parse().unwrap(), &token).await.unwrap();

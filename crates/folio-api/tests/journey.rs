@@ -26,12 +26,51 @@ async fn journey(world: &World) {
     aliases(world).await;
     tags(world).await;
     running(world).await;
+    settings(world).await;
+    deployments(world).await;
     looking_back(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
     let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
     assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn deployments(world: &World) {
+    const DEPLOYMENTS: &str = "/folio/v1/apps/default/deployments";
+    let owner = json!({ "uid": "7f0b", "name": "shop" });
+    let package = json!({ "kind": "Package", "metadata": { "name": "cart-pkg" },
+        "spec": { "environment": { "name": "nodejs" } } });
+    let function = json!({ "kind": "Function", "metadata": { "name": "cart" }, "spec": {
+        "environment": { "name": "nodejs" },
+        "package": { "packageref": { "name": "cart-pkg" } } } });
+    let files = world.code("cart").await["deployment"].clone();
+    let documents = json!([
+        { "at": "a.yaml:1:1", "manifest": package, "deployment": files },
+        { "at": "b.yaml:1:1", "manifest": function },
+    ]);
+    let body = json!({ "deployment": owner, "documents": documents, "rest": "delete" });
+    let mut dry = body.clone();
+    dry["dryRun"] = true.into();
+    let plan = world.post(DEPLOYMENTS, dry).await.ok();
+    assert_eq!(
+        (&plan["changed"], plan["units"].as_array().map(Vec::len)),
+        (&json!(false), Some(2))
+    );
+    let done = world.post(DEPLOYMENTS, body.clone()).await.ok();
+    assert_eq!(done["appVersion"], done["id"], "the group is called as its versions are");
+    let again = world.post(DEPLOYMENTS, body).await.ok();
+    assert_eq!((&again["changed"], &again["unchanged"]), (&json!(false), &json!(2)));
+    let listed = world.get(&format!("{DEPLOYMENTS}?uid=7f0b")).await.ok();
+    assert_eq!(listed["items"][0]["version"], done["id"]);
+    let lost = json!([{ "at": "b.yaml:1:1", "manifest": function }]);
+    let body = json!({ "deployment": owner, "documents": lost });
+    let refused = world.post(DEPLOYMENTS, body).await;
+    assert_eq!(refused.json()["error"]["causes"][0]["at"], "b.yaml:1:1");
+    refused.refused(400, "manifests_invalid");
+    let empty = json!({ "deployment": owner, "rest": "delete" });
+    let gone = world.post(DEPLOYMENTS, empty).await.ok();
+    assert_eq!(gone["units"].as_array().map(Vec::len), Some(2));
 }
 
 async fn about_itself(world: &World) {
@@ -217,6 +256,63 @@ async fn running(world: &World) {
     assert_eq!(world.get(&format!("{triggers}?type=watch")).await.ok()["items"], json!([]));
     world.get(&format!("{APP}/routes/tick")).await.refused(409, "other_trigger");
     world.delete(&trigger).await.ok();
+}
+
+async fn settings(world: &World) {
+    let configs = format!("{APP}/configs");
+    let config = format!("{configs}/shop");
+    let fields = json!({ "fields": { "set": { "db.pool.size": 5, "motd": "hi" } } });
+    let set = world.call("PATCH", &config).json(&fields).send().await;
+    assert_eq!(set.header("etag"), format!("\"{}\"", set.json()["revision"]));
+    assert_eq!(set.ok()["values"], json!({ "db": { "pool": { "size": 5 } }, "motd": "hi" }));
+    let secrets = format!("{APP}/secrets");
+    let body = json!({ "name": "keys", "fields": { "set": { "password": "hunter2" } } });
+    let made = world.post(&secrets, body.clone()).await;
+    assert!(!String::from_utf8_lossy(&made.bytes).contains("hunter2"));
+    let made = made.made();
+    assert_eq!(made["version"]["spec"]["keys"]["password"].get("sealed"), None);
+    world.post(&secrets, body).await.refused(409, "unit_exists");
+
+    let fields = json!({ "configs": [{ "name": "shop" }], "secrets": [{ "name": "nope" }] });
+    let body = json!({ "start": "latest", "fields": fields });
+    let versions = format!("{FUNCTIONS}/hello/versions");
+    world.post(&versions, body).await.refused(404, "secret_not_found");
+    let mounted = json!([{ "name": "keys", "mountPath": "/etc/keys" }]);
+    let fields = json!({ "configs": [{ "name": "shop" }], "secrets": mounted });
+    let body = json!({ "start": "latest", "fields": fields });
+    let reads = world.post(&versions, body).await.made();
+    assert_eq!(reads["version"]["spec"]["secrets"][0]["mountPath"], "/etc/keys");
+
+    let fields = json!({ "fields": { "set": { "password": { "base64": "/wA=" } } } });
+    let secret = format!("{secrets}/keys");
+    let rotated = world.call("PATCH", &secret).json(&fields).send().await.ok();
+    assert_eq!(rotated["functions"][0]["name"], "hello");
+    assert_ne!(rotated["keys"], made["keys"]);
+    let same = world.call("PATCH", &secret).json(&fields).send().await.ok();
+    assert_eq!((&same["changed"], &same["functions"]), (&json!(false), &json!([])));
+    let renamed = world.post(&format!("{secret}/rename"), json!({ "name": "vault" })).await.ok();
+    assert_eq!(
+        (&renamed["name"], &renamed["functions"][0]["name"]),
+        (&json!("vault"), &json!("hello"))
+    );
+    world.get(&secret).await.refused(404, "secret_not_found");
+    let secret = format!("{secrets}/vault");
+    assert_eq!(world.get(&secret).await.ok()["keys"], renamed["keys"]);
+    assert_eq!(world.get(&secrets).await.ok()["items"][0]["name"], "vault");
+    let gone = world.delete(&secret).await.ok();
+    assert_eq!(gone["usedBy"]["functions"][0]["name"], "hello");
+    let missing = json!({ "fields": { "unset": ["db.host"] } });
+    let missing = world.call("PATCH", &config).json(&missing).send().await;
+    missing.refused(404, "key_not_found");
+    assert_eq!(world.get(&config).await.ok()["name"], "shop");
+    assert_eq!(world.get(&configs).await.ok()["items"].as_array().unwrap().len(), 1);
+    world.delete(&config).await.ok();
+    let unnamed = json!({ "start": "latest", "fields": { "configs": [], "secrets": [] } });
+    let unnamed = world.post(&versions, unnamed).await.made();
+    let versions_made = unnamed["version"]["number"].as_u64().unwrap();
+    for number in 3..=versions_made {
+        world.delete(&format!("{versions}/{number}")).await.ok();
+    }
 }
 
 async fn looking_back(world: &World) {

@@ -275,7 +275,10 @@ fn order(state: &dyn State, app: &AppName, snapshot: Digest) -> Result<Option<Or
     let package = match view::snapshot(state, snapshot)? {
         Snapshot::Function(spec) => spec.package.snapshot,
         Snapshot::Package(_) => snapshot,
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => return Ok(None),
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => return Ok(None),
     };
     let spec: PackageSpec = crate::compose::package_spec(state, package)?;
     let Some(key) = spec.build_key() else { return Ok(None) };

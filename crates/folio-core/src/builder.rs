@@ -29,6 +29,8 @@ pub(crate) struct Builder<'a> {
     brought: BTreeMap<Digest, usize>,
     /// Builds this change forgets.
     forgotten: BTreeSet<Digest>,
+    /// What the app version it makes is to be called.
+    app_version: Option<VersionId>,
 }
 
 /// What the edits so far make of one unit.
@@ -36,8 +38,12 @@ struct Touched {
     key: UnitKey,
     exists: bool,
     latest: Option<Number>,
+    newest: Option<Number>,
     draft: Option<Digest>,
+    /// Versions that appear and can be called.
     added: BTreeMap<Number, (VersionId, Digest)>,
+    /// Versions that appear and have to be built.
+    waiting: BTreeMap<Number, (VersionId, Digest)>,
     removed: BTreeSet<Number>,
 }
 
@@ -73,12 +79,18 @@ impl<'a> Builder<'a> {
             ids: BTreeSet::new(),
             brought: BTreeMap::new(),
             forgotten: BTreeSet::new(),
+            app_version: None,
         }
     }
 
     /// Says what is being done, for the log.
     pub(crate) fn say(&mut self, message: String) {
         self.change.message = message;
+    }
+
+    /// Gives the app version an id that was drawn for it and for what it holds.
+    pub(crate) fn name_app_version(&mut self, id: VersionId) {
+        self.app_version = Some(id);
     }
 
     /// Whether anything is being changed yet.
@@ -122,6 +134,7 @@ impl<'a> Builder<'a> {
             uid,
             key,
             origin,
+            owner: None,
             next_number: Number::FIRST,
             latest: None,
             newest: None,
@@ -177,7 +190,10 @@ impl<'a> Builder<'a> {
                 Snapshot::Package(spec) => spec,
                 _ => return Err(StoreError::corrupt("a package's snapshot")),
             },
-            Snapshot::Environment(_) | Snapshot::Trigger(_) => return Ok(Build::None),
+            Snapshot::Environment(_)
+            | Snapshot::Trigger(_)
+            | Snapshot::Config(_)
+            | Snapshot::Secret(_) => return Ok(Build::None),
         };
         self.package_build(&package)
     }
@@ -260,10 +276,11 @@ impl<'a> Builder<'a> {
                 self.free(Some((version.snapshot, version.archive)))?;
                 let touched = self.touch(*uid)?;
                 touched.added.remove(&version.number);
+                touched.waiting.remove(&version.number);
                 touched.removed.insert(version.number);
             }
             Edit::Built { to, readies, .. } => self.built(to, readies)?,
-            Edit::Describe { .. } | Edit::Move { .. } | Edit::Forget { .. } => {}
+            Edit::Describe { .. } | Edit::Move { .. } | Edit::Forget { .. } | Edit::Own { .. } => {}
             Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
         }
         self.change.edits.push(edit);
@@ -275,9 +292,8 @@ impl<'a> Builder<'a> {
         self.require(Some((version.snapshot, version.archive)))?;
         let touched = self.touch(uid)?;
         touched.removed.remove(&version.number);
-        if ready {
-            touched.added.insert(version.number, (version.id.clone(), version.snapshot));
-        }
+        let appears = if ready { &mut touched.added } else { &mut touched.waiting };
+        appears.insert(version.number, (version.id.clone(), version.snapshot));
         Ok(())
     }
 
@@ -307,7 +323,10 @@ impl<'a> Builder<'a> {
             }
         }
         if !self.change.placements.is_empty() {
-            self.change.app_version = Some(self.fresh_id()?);
+            self.change.app_version = Some(match self.app_version.take() {
+                Some(id) => id,
+                None => self.fresh_id()?,
+            });
         }
         Ok(Some(self.change))
     }
@@ -316,6 +335,7 @@ impl<'a> Builder<'a> {
     fn know(&mut self, unit: &Unit) {
         self.units.entry(unit.uid).or_insert_with(|| Touched {
             latest: unit.latest,
+            newest: unit.newest,
             draft: unit.draft.as_ref().map(|draft| draft.snapshot),
             ..Touched::new(unit.key.clone())
         });
@@ -364,7 +384,11 @@ impl<'a> Builder<'a> {
         let snapshot = self.snapshot(digest)?;
         let pinned = match &snapshot {
             Snapshot::Function(spec) => Some(self.snapshot(spec.package.snapshot)?),
-            Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
+            Snapshot::Package(_)
+            | Snapshot::Environment(_)
+            | Snapshot::Trigger(_)
+            | Snapshot::Config(_)
+            | Snapshot::Secret(_) => None,
         };
         let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
         let trees = contents.map(|Content { tree, .. }| tree).chain(archive);
@@ -404,8 +428,10 @@ impl Touched {
             key,
             exists: true,
             latest: None,
+            newest: None,
             draft: None,
             added: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             removed: BTreeSet::new(),
         }
     }
@@ -413,14 +439,40 @@ impl Touched {
     /// Where the unit stands in the app after the change; nothing if it can no longer be seen.
     fn placement(&self, uid: UnitUid, state: &dyn State) -> Result<Option<Placement>, StoreError> {
         let latest = self.latest(uid, state)?;
-        let visible = self.exists && (latest.is_some() || self.draft.is_some());
+        let pending = self.pending(uid, state, latest.as_ref().map(|(number, _, _)| *number))?;
+        let visible = latest.is_some() || pending.is_some() || self.draft.is_some();
+        let visible = self.exists && visible;
         Ok(visible.then(|| Placement {
             uid,
             kind: self.key.kind,
             name: self.key.name.clone(),
             latest,
+            pending,
             draft: self.draft,
         }))
+    }
+
+    /// The newest version, if it cannot be called.
+    fn pending(
+        &self,
+        unit: UnitUid,
+        state: &dyn State,
+        latest: Option<Number>,
+    ) -> Result<Option<(Number, VersionId, Digest)>, StoreError> {
+        let mut kept = match self.newest.filter(|newest| Some(*newest) > latest) {
+            Some(number) => state.version(VersionKey { unit, number })?,
+            None => None,
+        };
+        while let Some(version) = &kept
+            && self.removed.contains(&version.number)
+        {
+            kept = state.version_before(VersionKey { unit, number: version.number })?;
+        }
+        let kept = kept.map(|version| (version.number, version.id, version.snapshot));
+        let waiting = self.waiting.last_key_value();
+        let waiting = waiting.map(|(number, (id, snapshot))| (*number, id.clone(), *snapshot));
+        let newest = kept.into_iter().chain(waiting).max_by_key(|(number, _, _)| *number);
+        Ok(newest.filter(|(number, _, _)| Some(*number) > latest))
     }
 
     fn latest(

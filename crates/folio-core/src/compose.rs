@@ -11,8 +11,8 @@ use folio_model::{
 use crate::archive;
 use crate::code::UsedPackage;
 use crate::ports::{State, StoreError};
-use crate::request::{ContentRef, Fields};
-use crate::{Class, Code, Explain, Folio, environment, resolve, view};
+use crate::request::{ContentRef, Fields, Mounting};
+use crate::{Class, Code, Explain, Folio, environment, resolve, settings, view};
 
 /// Why fields do not make a spec.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,9 @@ pub enum Error {
     /// No such environment.
     #[error(transparent)]
     Environment(#[from] Box<environment::Error>),
+    /// No such config or secret.
+    #[error(transparent)]
+    Setting(#[from] settings::NotFound),
     /// A tree over a limit.
     #[error("the content has {found} {what}, more than the {max} allowed")]
     TooLarge {
@@ -130,6 +133,7 @@ impl Explain for Error {
             Self::WrongContent { .. } => Code("wrong_content"),
             Self::Spec(_) => Code("bad_spec"),
             Self::Environment(error) => error.code(),
+            Self::Setting(error) => error.code(),
             Self::Archive(error) => error.code(),
             Self::Resolve(error) => error.code(),
             Self::Store(error) => error.code(),
@@ -141,6 +145,7 @@ impl Explain for Error {
             Self::PackageTaken { .. } | Self::Outdated { .. } => Class::Conflict,
             Self::TooLarge { .. } => Class::TooLarge,
             Self::Environment(error) => error.class(),
+            Self::Setting(error) => error.class(),
             Self::Archive(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Store(error) => error.class(),
@@ -176,6 +181,7 @@ impl Explain for Error {
             Self::WrongContent { .. } => "name the root of an uploaded tree".to_owned(),
             Self::Spec(_) => return None,
             Self::Environment(error) => return error.hint(),
+            Self::Setting(error) => return error.hint(),
             Self::Archive(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),
             Self::Store(error) => return error.hint(),
@@ -193,6 +199,8 @@ pub(crate) struct Given {
     pub(crate) entrypoint: Option<String>,
     pub(crate) run: RunSettings,
     pub(crate) unset: BTreeSet<String>,
+    pub(crate) configs: Option<Vec<Mounting>>,
+    pub(crate) secrets: Option<Vec<Mounting>>,
 }
 
 /// Where a spec is made, and how the environment is found that it freezes.
@@ -263,6 +271,8 @@ impl Folio {
             entrypoint: fields.entrypoint,
             run: fields.run,
             unset: fields.unset,
+            configs: fields.configs,
+            secrets: fields.secrets,
         })
     }
 
@@ -283,7 +293,7 @@ impl Folio {
         Ok((Some(content), archive))
     }
 
-    async fn measure(&self, Content { tree, layout }: Content) -> Result<(), Error> {
+    pub(crate) async fn measure(&self, Content { tree, layout }: Content) -> Result<(), Error> {
         let about = self.blobs.about(tree).await?;
         let about = about.ok_or(StoreError::MissingBlob { digest: tree })?;
         if about.kind != NodeKind::Tree || about.totals.files == 0 {
@@ -325,6 +335,8 @@ pub(crate) fn package(
         (given.package.is_some(), "a package"),
         (given.entrypoint.is_some(), "an entry point"),
         (settings, "settings of how it is run"),
+        (given.configs.is_some(), "configs"),
+        (given.secrets.is_some(), "secrets"),
     ];
     if let Some((_, field)) = for_functions.into_iter().find(|(given, _)| *given) {
         return Err(Error::NotForPackages { name: name.clone(), field });
@@ -393,6 +405,18 @@ pub(crate) fn function(
             .or_else(|| base.and_then(|base| base.entrypoint.clone())),
         environment_snapshot: scope.freeze(environment, before)?,
         run: run_settings(base.map(|base| &base.run), given),
+        configs: settings::freeze(
+            scope,
+            Kind::Config,
+            given.configs.as_deref(),
+            base.map_or(&[], |base| &base.configs),
+        )?,
+        secrets: settings::freeze(
+            scope,
+            Kind::Secret,
+            given.secrets.as_deref(),
+            base.map_or(&[], |base| &base.secrets),
+        )?,
         bag: base.map(|base| base.bag.clone()).unwrap_or_default(),
     };
     Snapshot::Function(spec.clone()).validate()?;

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every point, in the order a publish passes them, then sweep, backup, migration and the queue.
+/// Every point, in the order a publish passes them, then sweep, backup, migration, rewriting and the queue.
 pub const POINTS: &[&str] = &[
     "blob.packed",
     "blob.written",
@@ -22,6 +22,8 @@ pub const POINTS: &[&str] = &[
     "sweep.unlinked",
     "token.written",
     "migrate.step",
+    "rewrite.body",
+    "rewrite.noted",
     "queue.pushed",
     "queue.leased",
     "queue.done",

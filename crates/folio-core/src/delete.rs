@@ -125,7 +125,7 @@ impl Folio {
         which: Which,
         expect: Option<u64>,
     ) -> Result<Done<Removed>, Error> {
-        if matches!(key.kind, Kind::Environment | Kind::Trigger) {
+        if !matches!(key.kind, Kind::Function | Kind::Package) {
             return Err(Error::VersionsKept(key.kind));
         }
         let (app, key) = (key.app.clone(), key.clone());

@@ -5,14 +5,16 @@ mod files;
 
 use std::collections::BTreeMap;
 
-use folio_model::{AppName, Content, Digest, Kind, Name, PackageSpec, Reference, Snapshot};
+use folio_model::{
+    AppName, Content, Digest, Kind, MountPin, Name, PackageSpec, Reference, Snapshot,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::files::{FileChange, FileSide};
 use crate::history::{self, Moment};
-use crate::ports::State;
+use crate::ports::{State, StoreError};
 use crate::resolve::{self, What};
 use crate::view::{self, AppView, PlacedView};
 use crate::{Folio, compose};
@@ -159,21 +161,30 @@ fn side(
     let package = match &snapshot {
         Snapshot::Function(spec) => compose::package_spec(state, spec.package.snapshot)?,
         Snapshot::Package(spec) => spec.clone(),
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => {
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => {
             return Ok(Side { name, fields: settings(&snapshot), source: None, deployment: None });
         }
     };
     Ok(Side {
         name,
-        fields: fields(&snapshot, &package),
+        fields: fields(state, &snapshot, &package)?,
         source: package.source,
         deployment: package.deployment,
     })
 }
 
 /// A version's settings as flat paths. Content is compared as files, so its digests are left out.
-fn fields(snapshot: &Snapshot, package: &PackageSpec) -> BTreeMap<String, Value> {
+fn fields(
+    state: &dyn State,
+    snapshot: &Snapshot,
+    package: &PackageSpec,
+) -> Result<BTreeMap<String, Value>, StoreError> {
     let mut flat = settings(snapshot);
+    flat.remove("configs");
+    flat.remove("secrets");
     flat.retain(|path, _| {
         let content = path.starts_with("source.") || path.starts_with("deployment.");
         !content && path != "package.snapshot"
@@ -181,13 +192,42 @@ fn fields(snapshot: &Snapshot, package: &PackageSpec) -> BTreeMap<String, Value>
     if let (Snapshot::Function(_), Some(command)) = (snapshot, &package.build_command) {
         flat.insert("package.buildCommand".to_owned(), command.clone().into());
     }
-    flat
+    for (kind, pin) in snapshot.named() {
+        flat.extend(named(state, kind, pin)?);
+    }
+    Ok(flat)
+}
+
+/// What a function froze of a config or secret: values, or the fingerprints of values.
+fn named(
+    state: &dyn State,
+    kind: Kind,
+    pin: &MountPin,
+) -> Result<BTreeMap<String, Value>, StoreError> {
+    let below = format!("{}.{}", kind.plural(), pin.name);
+    let mut flat = BTreeMap::new();
+    match view::snapshot(state, pin.snapshot)? {
+        Snapshot::Config(config) => {
+            let values = config.leaves().into_iter();
+            flat.extend(values.map(|(key, value)| (format!("{below}.{key}"), value.clone())));
+        }
+        Snapshot::Secret(secret) => {
+            let print = |one: &folio_model::Sealed| Value::from(one.fingerprint.as_str());
+            let keys = secret.keys.iter();
+            flat.extend(keys.map(|(key, one)| (format!("{below}.{key}"), print(one))));
+        }
+        _ => return Err(StoreError::corrupt(format!("{kind} snapshot {}", pin.snapshot))),
+    }
+    if let Some(path) = &pin.mount_path {
+        flat.insert(format!("mountPaths.{below}"), path.clone().into());
+    }
+    Ok(flat)
 }
 
 /// Everything a snapshot says, as flat paths.
 fn settings(snapshot: &Snapshot) -> BTreeMap<String, Value> {
     let mut flat = BTreeMap::new();
-    let value = serde_json::to_value(snapshot).expect("snapshots have string keys");
+    let value = serde_json::to_value(snapshot.clone().shown()).expect("snapshots have string keys");
     flatten("", &value, &mut flat);
     flat.remove("kind");
     flat

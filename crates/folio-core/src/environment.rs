@@ -452,7 +452,10 @@ pub(crate) fn built_in_of(snapshot: &Snapshot) -> Option<(&'static Snapshot, Dig
     let frozen = match snapshot {
         Snapshot::Function(spec) => spec.environment_snapshot?,
         Snapshot::Package(spec) => spec.environment_snapshot?,
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => return None,
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => return None,
     };
     let (environment, digest) = BUILT_IN.get(snapshot.environment()?.as_str())?;
     (*digest == frozen).then_some((environment, *digest))

@@ -41,6 +41,15 @@ pub struct Referrer {
     pub name: String,
 }
 
+/// One of several things that are wrong at once, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Where it is written, for people.
+    pub at: String,
+    /// What is wrong.
+    pub what: String,
+}
+
 /// A failure that can tell a stranger what to do.
 pub trait Explain: std::error::Error {
     /// Its stable name.
@@ -52,6 +61,11 @@ pub trait Explain: std::error::Error {
     /// What to do next, with a command to paste where there is one.
     fn hint(&self) -> Option<String> {
         None
+    }
+
+    /// Everything that is wrong, where that is more than one thing.
+    fn causes(&self) -> Vec<Cause> {
+        Vec::new()
     }
 
     /// Everything that stands in the way.

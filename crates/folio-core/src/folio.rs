@@ -14,7 +14,9 @@ use serde::de::DeserializeOwned;
 use crate::build::Builds;
 use crate::builder::Builder;
 use crate::logs::Logs;
-use crate::ports::{Blobs, Clock, Ledger, Messages, Queue, Runtime, State, StoreError};
+use crate::ports::{
+    Blobs, Clock, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
+};
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
@@ -34,6 +36,7 @@ pub struct Folio {
     pub(crate) paths: Arc<Paths>,
     pub(crate) fires: Arc<Fires>,
     pub(crate) messages: Option<Arc<dyn Messages>>,
+    pub(crate) vault: Arc<dyn Vault>,
 }
 
 /// What an operator may set.
@@ -123,6 +126,7 @@ impl Folio {
             paths: Arc::default(),
             fires: Arc::default(),
             messages: None,
+            vault: Arc::new(NoVault),
         }
     }
 
@@ -136,6 +140,12 @@ impl Folio {
     ) -> Self {
         let running = Running { runtime, logs, clock: Arc::clone(&self.clock) };
         Self { serving: Arc::new(Serving::new(running)), queue: Some(queue), ..self }
+    }
+
+    /// Adds what seals secrets. Without it, none can be set or read.
+    #[must_use]
+    pub fn with_vault(self, vault: Arc<dyn Vault>) -> Self {
+        Self { vault, ..self }
     }
 
     /// The limits in force.

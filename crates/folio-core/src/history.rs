@@ -269,8 +269,10 @@ pub(crate) fn app_version(
 }
 
 fn placed(placement: Placement) -> Option<PlacedView> {
-    let digest = placement.snapshot()?;
+    let newest = placement.pending.as_ref().map(|(_, _, digest)| *digest);
+    let digest = placement.snapshot().or(newest)?;
     let (number, id) = placement.latest.map(|(number, id, _)| (number, id)).unzip();
+    let pending = placement.pending.map(|(_, id, _)| id);
     let Placement { kind, name, draft, .. } = placement;
-    Some(PlacedView { kind, name, number, id, digest, draft: draft.is_some() })
+    Some(PlacedView { kind, name, number, id, pending, digest, draft: draft.is_some() })
 }

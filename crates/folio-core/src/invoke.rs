@@ -137,24 +137,29 @@ impl Explain for CallError {
 }
 
 impl Folio {
-    /// Passes a request to one version and counts it. Returns when the answer begins.
-    pub async fn run(
-        &self,
-        plan: &Arc<Plan>,
+    /// Passes a request to one version and counts it. Resolves when the answer begins. The request is the
+    /// runtime's before the first poll, so that the future is small whatever is asked.
+    pub fn run<'a>(
+        &'a self,
+        plan: &'a Arc<Plan>,
         call: Call,
-    ) -> Result<http::Response<Body>, CallError> {
-        if u64::from(call.hops) > self.limits().call_hops_max {
-            return Err(CallError::Loop(call.hops));
-        }
-        let Some(running) = self.serving.running() else {
-            return Err(CallError::Unavailable("this server runs no functions".to_owned()));
+    ) -> impl Future<Output = Result<http::Response<Body>, CallError>> + Send + 'a {
+        let start = Instant::now();
+        let begun = match self.serving.running() {
+            _ if u64::from(call.hops) > self.limits().call_hops_max => {
+                Err(CallError::Loop(call.hops))
+            }
+            Some(running) => Ok((plan.meter.begin(), running.runtime.call(plan, call))),
+            None => Err(CallError::Unavailable("this server runs no functions".to_owned())),
         };
-        let (start, active) = (Instant::now(), plan.meter.begin());
-        let answer = running.runtime.call(plan, call).await;
-        plan.meter.record(status(&answer), start.elapsed());
-        let answer = answer?.map(|body| while_it_lasts(body, &plan.meter));
-        drop(active);
-        Ok(answer)
+        async move {
+            let (active, answer) = begun?;
+            let answer = answer.await;
+            plan.meter.record(status(&answer), start.elapsed());
+            let answer = answer?.map(|body| while_it_lasts(body, &plan.meter));
+            drop(active);
+            Ok(answer)
+        }
     }
 
     /// Calls what a reference means now. Returns the version that answered, and the beginning of its answer.

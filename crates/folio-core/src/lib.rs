@@ -2,11 +2,13 @@
 //! decode, call one verb and encode. Start at [`Folio`] and the module named after a verb.
 
 pub mod alias;
+pub mod apply;
 pub mod archive;
 pub mod build;
 mod builder;
 mod code;
 pub mod compose;
+pub mod config;
 pub mod content;
 pub mod crash;
 pub mod delete;
@@ -22,12 +24,15 @@ mod limits;
 pub mod logs;
 pub mod measure;
 pub mod messages;
+pub mod objects;
 pub mod ports;
 pub mod publish;
 pub mod request;
 pub mod resolve;
 pub mod route;
+pub mod secret;
 pub mod serving;
+pub mod settings;
 pub mod status;
 pub mod sweep;
 pub mod tag;
@@ -39,7 +44,7 @@ pub mod upload;
 pub mod view;
 pub mod watch;
 
-pub use explain::{Class, Code, Explain, Referrer};
+pub use explain::{Cause, Class, Code, Explain, Referrer};
 pub use folio::{Folio, Settings};
 pub use limits::Limits;
 pub use request::Caller;

@@ -1,5 +1,5 @@
-//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, message queues, and time
-//! with chance.
+//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, message queues, a vault, and time with
+//! chance.
 //!
 //! Implementations live in other crates; each runs the conformance suite of its port. Nothing here knows SQL,
 //! files or HTTP.
@@ -12,6 +12,7 @@ mod ledger;
 mod messages;
 mod queue;
 pub mod runtime;
+mod vault;
 
 pub use blobs::{About, Blobs, Damage, Node, Stored, SweepMark, Swept, Usage};
 pub use body::{Body, BodyError};
@@ -23,3 +24,5 @@ pub use ledger::{
 pub use messages::{Inbox, Message, MessageError, Messages, Outgoing, Reader, Receipt};
 pub use queue::{Lease, Queue, Task};
 pub use runtime::Runtime;
+pub(crate) use vault::NoVault;
+pub use vault::{Plaintext, SecretPlace, Vault, VaultError};

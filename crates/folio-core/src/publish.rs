@@ -289,12 +289,25 @@ impl Job<'_> {
             check_id(builder.state, self.key, unit, id)?;
             return Ok(id.clone());
         }
-        loop {
-            // No version of the app ever had it, so only an alias or another unit can be in its way.
-            let id = builder.fresh_id()?;
-            if check_names(builder.state, self.key, unit, &id).is_ok() {
-                return Ok(id);
-            }
+        Ok(random_id(builder, self.key, unit)?)
+    }
+}
+
+/// A random id for the next version of a unit that is there.
+pub(crate) fn free_id(builder: &mut Builder<'_>, unit: &Unit) -> Result<VersionId, StoreError> {
+    random_id(builder, &unit.key, Some(unit))
+}
+
+fn random_id(
+    builder: &mut Builder<'_>,
+    key: &UnitKey,
+    unit: Option<&Unit>,
+) -> Result<VersionId, StoreError> {
+    loop {
+        // No version of the app ever had it, so only an alias or another unit can be in its way.
+        let id = builder.fresh_id()?;
+        if check_names(builder.state, key, unit, &id).is_ok() {
+            return Ok(id);
         }
     }
 }
@@ -316,7 +329,7 @@ fn check_id(
 }
 
 /// Refuses an id that an alias has, or that would make two things share a name.
-fn check_names(
+pub(crate) fn check_names(
     state: &dyn State,
     key: &UnitKey,
     unit: Option<&Unit>,
@@ -385,7 +398,7 @@ fn add_to_tag(
 
 /// The existing latest version, or the newest that is still to be built, if it already is what would be
 /// published. One that could not be built is no reason not to try again.
-fn same_as_latest(
+pub(crate) fn same_as_latest(
     state: &dyn State,
     unit: &Unit,
     snapshot: Digest,

@@ -81,6 +81,23 @@ pub struct Fields {
     /// Environment variables that a function loses.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unset: BTreeSet<String>,
+    /// The configs a function reads, in place of those it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configs: Option<Vec<Mounting>>,
+    /// The secrets a function reads, in place of those it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<Mounting>>,
+}
+
+/// A config or secret that a function reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Mounting {
+    /// Its name.
+    pub name: Name,
+    /// The directory for its files, where it is not to be the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount_path: Option<String>,
 }
 
 /// What a new version starts from.

@@ -13,7 +13,7 @@ use folio_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::overlap::{Paths, taken};
+pub(crate) use self::overlap::{Paths, check_patterns, clashes, taken};
 
 use crate::builder::{Builder, NewVersion};
 use crate::ports::{State, StoreError};

@@ -5,6 +5,7 @@
 //! not find it noted was durable before that read. And a meaning carries the entry it was read at, so an older
 //! reading never replaces a newer one.
 
+mod delivery;
 mod plans;
 mod read;
 mod refresh;
@@ -237,9 +238,9 @@ impl Folio {
         }
         let reference = Reference::to(version.name.clone()).at(Qualifier::Number(version.number));
         // Nobody asked for this version yet, so it is read for itself and not kept current.
-        let (slot, limits) = (Slot::empty(&version.app, &reference), *self.limits());
-        let serving = Arc::clone(&self.serving);
-        let read = self.look(move |state| read::read(state, &slot, &serving.plans, &limits)).await;
+        let slot = Slot::empty(&version.app, &reference);
+        let folio = self.clone();
+        let read = self.look(move |state| read::read(state, &slot, &folio)).await;
         let Ok(reading) = read else { return };
         for plan in reading.meaning.plans() {
             if plan.spec.runtime == RuntimeKind::Wasm {
@@ -253,11 +254,11 @@ impl Folio {
     /// Reads slots from the newest state until each depends on nothing that was not noted before the read.
     async fn read_slots(&self, mut slots: Vec<Arc<Slot>>) -> Result<(), StoreError> {
         while !slots.is_empty() {
-            let (serving, limits) = (Arc::clone(&self.serving), *self.limits());
+            let folio = self.clone();
             let read = self
                 .look(move |state| {
                     let read = |slot: Arc<Slot>| {
-                        let reading = read::read(state, &slot, &serving.plans, &limits)?;
+                        let reading = read::read(state, &slot, &folio)?;
                         Ok((slot, reading))
                     };
                     slots.into_iter().map(read).collect::<Result<Vec<_>, StoreError>>()

@@ -272,6 +272,9 @@ pub struct PlacedView {
     /// Its latest version's id then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<VersionId>,
+    /// A newer version that could not be called then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<VersionId>,
     /// The snapshot an unqualified call meant then.
     pub digest: Digest,
     /// Whether that was a draft.
@@ -329,7 +332,7 @@ impl VersionView {
             tags: Vec::new(),
             package,
             build,
-            spec,
+            spec: spec.shown(),
         }
     }
 }
@@ -448,7 +451,10 @@ pub(crate) fn build(state: &dyn State, spec: &Snapshot) -> Result<Build, StoreEr
             Snapshot::Package(package) => package_build(state, &package),
             _ => Err(StoreError::corrupt("a package's snapshot")),
         },
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => Ok(Build::None),
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => Ok(Build::None),
     }
 }
 
@@ -465,6 +471,9 @@ pub(crate) fn build_key(state: &dyn State, spec: &Snapshot) -> Result<Option<Dig
         Snapshot::Function(spec) => {
             Ok(crate::compose::package_spec(state, spec.package.snapshot)?.build_key())
         }
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => Ok(None),
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => Ok(None),
     }
 }

@@ -2,6 +2,7 @@
 //! The rules, told as facts, on the memory stores and, where it matters, on SQLite.
 
 mod aliases;
+mod applying;
 mod archives;
 mod builds;
 mod calls;
@@ -15,6 +16,7 @@ mod references;
 mod routes;
 mod runtime;
 mod serving;
+mod settings;
 mod timers;
 mod triggers;
 mod watches;

@@ -10,10 +10,11 @@ use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::{Instant, Sleep};
 
 use self::framing::{Fault, Framing};
@@ -65,7 +66,7 @@ enum Phase {
 /// The one timer of a connection. It is set rarely: whoever did something since it was set gets another period.
 #[derive(Default)]
 struct Clock {
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: Option<Timer>,
     /// When the head that is being read has to be complete.
     head_by: Option<Instant>,
     /// Reads and writes that got anywhere, and how many there were when the timer was set.
@@ -73,6 +74,34 @@ struct Clock {
     progress_before: u64,
     /// Whether something written has not been taken by the client.
     unwritten: bool,
+}
+
+/// A timer that knows whom it wakes: asking whether it fired costs less than polling it, which happens on every
+/// request.
+struct Timer {
+    sleep: Pin<Box<Sleep>>,
+    wakes: Option<Waker>,
+}
+
+impl Timer {
+    fn after(period: Duration) -> Self {
+        Self { sleep: Box::pin(tokio::time::sleep(period)), wakes: None }
+    }
+
+    fn reset(&mut self, by: Instant) {
+        self.sleep.as_mut().reset(by);
+        self.wakes = None;
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let wakes = self.wakes.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if wakes && !self.sleep.is_elapsed() {
+            return Poll::Pending;
+        }
+        // Without a budget the poll only asks to be polled again.
+        self.wakes = has_budget_remaining().then(|| context.waker().clone());
+        self.sleep.as_mut().poll(context)
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
@@ -183,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
     }
 
     fn begin_to_linger(&mut self) {
-        self.clock.timer = Some(Box::pin(tokio::time::sleep(LINGER)));
+        self.clock.timer = Some(Timer::after(LINGER));
         self.phase = Phase::Lingering { left: LINGER_BYTES_MAX };
     }
 
@@ -195,7 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             let mut thrown = ReadBuf::new(&mut scratch);
             let read = Pin::new(&mut self.stream).poll_read(context, &mut thrown);
             let timer = self.clock.timer.as_mut();
-            let late = timer.is_none_or(|timer| timer.as_mut().poll(context).is_ready());
+            let late = timer.is_none_or(|timer| timer.poll(context).is_ready());
             let bytes = thrown.filled().len();
             match read {
                 Poll::Pending if !late => return Poll::Pending,
@@ -212,14 +241,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             let clock = &mut self.clock;
             let timer = clock.timer.get_or_insert_with(|| {
                 clock.progress_before = clock.progress;
-                Box::pin(tokio::time::sleep(self.patience.idle))
+                Timer::after(self.patience.idle)
             });
             if let Some(by) = clock.head_by
-                && timer.deadline() > by
+                && timer.sleep.deadline() > by
             {
-                timer.as_mut().reset(by);
+                timer.reset(by);
             }
-            ready!(timer.as_mut().poll(context));
+            ready!(timer.poll(context));
             clock.timer = None;
             let stood_still = clock.progress == clock.progress_before;
             if clock.head_by.is_some_and(|by| Instant::now() >= by) {
@@ -243,9 +272,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         let clock = &mut self.clock;
         let timer = clock.timer.get_or_insert_with(|| {
             clock.progress_before = clock.progress;
-            Box::pin(tokio::time::sleep(self.patience.idle))
+            Timer::after(self.patience.idle)
         });
-        ready!(timer.as_mut().poll(context));
+        ready!(timer.poll(context));
         let stood_still = clock.progress == clock.progress_before;
         clock.timer = None;
         if stood_still {

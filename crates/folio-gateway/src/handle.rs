@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,14 +14,14 @@ use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
 use folio_model::RuntimeKind;
 use http::header::{CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tracing::Instrument as _;
 
 use crate::access::Record;
 use crate::authority::{Authority, Host};
-use crate::body::{Download, upload};
+use crate::body::{Breach, Download, upload};
 use crate::headers::{
     FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO,
     connection_words, settle_length, strip_request, strip_response,
@@ -43,7 +44,8 @@ pub(crate) struct Gateway {
 /// What became known of a request on its way, for its answer.
 struct Seen {
     id: RequestId,
-    route: Option<Arc<Served>>,
+    /// The route, if it says something to browsers on other sites.
+    cors: Option<Arc<Served>>,
     origin: Option<HeaderValue>,
     version: Option<HeaderValue>,
     cookie: Option<HeaderValue>,
@@ -59,77 +61,111 @@ struct Admitted {
     upgrade: Option<HeaderValue>,
 }
 
+/// What is to be done for an answer.
+#[expect(clippy::large_enum_variant, reason = "it is looked at once, where it was made")]
+enum Step {
+    /// Nothing more.
+    Answer(Response<Body>),
+    /// A call.
+    Call(Ready),
+}
+
+/// A request that is ready to be passed on.
+struct Ready {
+    plan: Arc<Plan>,
+    call: Call,
+    breach: Option<Arc<Breach>>,
+    client: Option<OnUpgrade>,
+    is_head: bool,
+}
+
 impl Gateway {
-    /// Answers a request, whatever happens.
-    pub(crate) async fn answer(
-        &self,
-        wire: &Arc<Wire>,
+    /// Answers a request, whatever happens. Everything before the call is done at once and not in the future,
+    /// which would have room for all of it and which hyper moves.
+    pub(crate) fn answer<'a>(
+        &'a self,
+        wire: &'a Arc<Wire>,
         request: Request<Incoming>,
-    ) -> Response<Download> {
+    ) -> impl Future<Output = Response<Download>> + 'a {
         self.settings.totals.request();
         let (parts, body) = request.into_parts();
         let id = RequestId(rand::random());
         let mut record = Record::begin(id, wire.begin(), self.settings.access_log, &parts);
         let accept = accept(&parts.headers);
-        let mut seen = Seen { id, route: None, origin: None, version: None, cookie: None };
-        let mut response = match self.attempt(wire, (parts, body), &mut seen).await {
-            Ok(response) => response,
-            Err(problem) => {
+        let mut seen = Seen { id, cors: None, origin: None, version: None, cookie: None };
+        let step = self.prepare(wire, (parts, body), &mut seen);
+        async move {
+            let answer = match step {
+                Ok(Step::Answer(response)) => Ok(response),
+                Ok(Step::Call(Ready { plan, call, breach, client, is_head })) => {
+                    let answer = self.call(id, &plan, call).await;
+                    match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
+                        Some(problem) => Err(problem),
+                        None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
+                    }
+                }
+                Err(problem) => Err(problem),
+            };
+            let mut response = answer.unwrap_or_else(|problem| {
                 if seen.version.is_none() {
                     self.settings.totals.refused();
                 }
                 record.problem(&problem);
                 problem.to_response(id, accept.as_ref())
-            }
-        };
-        seen.mark(response.headers_mut());
-        record.answered(response.status(), seen.version.as_ref());
-        response.map(|body| Download::new(body, record))
+            });
+            record.answered(response.status(), seen.version.as_ref());
+            seen.mark(response.headers_mut());
+            response.map(|body| Download::new(body, record))
+        }
     }
 
-    async fn attempt(
+    /// Does everything before the call.
+    fn prepare(
         &self,
-        wire: &Arc<Wire>,
+        wire: &Wire,
         (mut parts, body): (Parts, Incoming),
         seen: &mut Seen,
-    ) -> Result<Response<Body>, Problem> {
-        let Some(mut admitted) = self.admit(wire, &parts, seen)? else {
+    ) -> Result<Step, Problem> {
+        let Some((plan, mut admitted)) = self.admit(wire, &parts, seen)? else {
             let wanted = cors::preflight_method(&parts.method, &parts.headers);
-            return Ok(preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET)));
+            let answer = preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET));
+            return Ok(Step::Answer(answer));
         };
-        let route = seen.route.as_deref().expect("whoever was admitted met a route");
-        let (plan, cookie) = choose(wire, route, &parts.headers)?;
-        seen.cookie = cookie;
-        seen.version = Some(version(&plan));
         let is_head = parts.method == Method::HEAD;
-        let limits = &self.settings.limits;
-        let (body, breach) = upload(body, limits)?;
+        let (body, breach) = upload(body, &self.settings.limits)?;
         let (client, upgrade) = take_upgrade(&mut parts, &plan)?.unzip();
         admitted.upgrade = upgrade;
         let call = make_call(wire, seen.id, (parts, body), admitted);
+        Ok(Step::Call(Ready { plan, call, breach, client, is_head }))
+    }
+
+    /// Passes a request to the version that answers.
+    fn call<'a>(
+        &'a self,
+        id: RequestId,
+        plan: &'a Arc<Plan>,
+        call: Call,
+    ) -> impl Future<Output = Result<Response<Body>, Problem>> + 'a {
         let span = tracing::debug_span!(
-            "request", request.id = %seen.id, function.name = %plan.function, function.version = %plan.at
+            "request", request.id = %id, function.name = %plan.function, function.version = %plan.at
         );
-        let answer = match span.is_disabled() {
-            true => self.folio.run(&plan, call).await,
-            false => self.folio.run(&plan, call).instrument(span).await,
-        };
-        if let Some(problem) = breach.and_then(|breach| breach.problem(limits)) {
-            return Err(problem);
-        }
-        match answer {
-            Ok(response) => finish(wire, response, client, is_head),
-            Err(error) => Err(Problem::call(&error)),
+        let answer = self.folio.run(plan, call);
+        async move {
+            let answer = match span.is_disabled() {
+                true => answer.await,
+                false => answer.instrument(span).await,
+            };
+            answer.map_err(|error| Problem::call(&error))
         }
     }
 
-    /// Finds the route; nothing if the request only asks for leave to make another.
+    /// Finds the route and the version that answers; nothing if the request only asks for leave to make another.
     fn admit(
         &self,
         wire: &Wire,
         parts: &Parts,
         seen: &mut Seen,
-    ) -> Result<Option<Admitted>, Problem> {
+    ) -> Result<Option<(Arc<Plan>, Admitted)>, Problem> {
         let (host, named) = named_host(parts)?;
         if let Some(server_name) = wire.server_name.as_deref()
             && host.name() != Some(server_name)
@@ -154,14 +190,18 @@ impl Gateway {
                 if found.broken {
                     return Err(Problem::broken_route());
                 }
+                let (plan, cookie) = choose(wire, found.value, &parts.headers)?;
+                seen.cookie = cookie;
+                seen.version = Some(version(&plan));
                 let own = |(name, value): (&Arc<str>, &str)| (Arc::clone(name), value.to_owned());
-                Ok(Some(Admitted {
+                let admitted = Admitted {
                     view: found.value.view,
                     parameters: found.parameters.into_iter().map(own).collect(),
                     taken: found.taken,
                     host: named,
                     upgrade: None,
-                }))
+                };
+                Ok(Some((plan, admitted)))
             }
             Meant::Methods(methods) => Err(Problem::other_methods(methods)),
             Meant::NoRoute => Err(Problem::no_route()),
@@ -175,20 +215,20 @@ impl Seen {
     fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
         if route.cors.is_some() {
             self.origin = headers.get(ORIGIN).cloned();
+            self.cors = Some(Arc::clone(route));
         }
-        self.route = Some(Arc::clone(route));
     }
 
     /// Adds what every answer says.
     fn mark(&mut self, headers: &mut HeaderMap) {
         headers.insert(FOLIO_REQUEST_ID, id_value(self.id));
-        if let Some(version) = &self.version {
-            headers.insert(FOLIO_VERSION, version.clone());
+        if let Some(version) = self.version.take() {
+            headers.insert(FOLIO_VERSION, version);
         }
         if let Some(cookie) = self.cookie.take() {
             headers.append(SET_COOKIE, cookie);
         }
-        if let Some(cors) = self.route.as_ref().and_then(|route| route.cors.as_ref()) {
+        if let Some(cors) = self.cors.as_ref().and_then(|route| route.cors.as_ref()) {
             cors.answer(self.origin.as_ref(), headers);
         }
     }
@@ -227,7 +267,7 @@ fn named_host(parts: &Parts) -> Result<(Host<'_>, HeaderValue), Problem> {
 fn preflight(seen: &Seen, request: &HeaderMap, wanted: &Method) -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;
-    if let Some(cors) = seen.route.as_ref().and_then(|route| route.cors.as_ref()) {
+    if let Some(cors) = seen.cors.as_ref().and_then(|route| route.cors.as_ref()) {
         cors.preflight(request, wanted, response.headers_mut());
     }
     response
@@ -291,9 +331,14 @@ fn take_upgrade(
 }
 
 /// The request as the function sees it.
-fn make_call(wire: &Wire, id: RequestId, (parts, body): (Parts, Body), admitted: Admitted) -> Call {
-    let mut headers = parts.headers;
-    strip_request(&mut headers);
+fn make_call(
+    wire: &Wire,
+    id: RequestId,
+    (mut parts, body): (Parts, Body),
+    admitted: Admitted,
+) -> Call {
+    let headers = &mut parts.headers;
+    strip_request(headers);
     if let Some(upgrade) = admitted.upgrade {
         headers.insert(UPGRADE, upgrade);
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -301,18 +346,19 @@ fn make_call(wire: &Wire, id: RequestId, (parts, body): (Parts, Body), admitted:
     headers.insert(FORWARDED_FOR, wire.forwarded_for.clone());
     let proto = if wire.is_tls { "https" } else { "http" };
     headers.insert(FORWARDED_PROTO, HeaderValue::from_static(proto));
-    headers.insert(FORWARDED_HOST, admitted.host.clone());
     if parts.version >= Version::HTTP_2 {
-        headers.insert(HOST, admitted.host);
+        headers.insert(HOST, admitted.host.clone());
     }
+    headers.insert(FORWARDED_HOST, admitted.host);
     for (name, value) in &admitted.parameters {
-        add_parameter(&mut headers, name, value);
+        add_parameter(headers, name, value);
     }
     let (uri, original) = path::target(&parts.uri, admitted.view, admitted.taken);
-    let mut request = Request::new(body);
-    *request.method_mut() = parts.method;
-    *request.uri_mut() = uri;
-    *request.headers_mut() = headers;
+    parts.uri = uri;
+    // What hyper says of the client's connection is not the function's.
+    parts.version = Version::default();
+    parts.extensions = Extensions::new();
+    let request = Request::from_parts(parts, body);
     Call { id, request, parameters: admitted.parameters, original, hops: 0 }
 }
 

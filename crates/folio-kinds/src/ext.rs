@@ -6,5 +6,6 @@ mod function;
 mod lens;
 mod package;
 mod path;
+mod reference;
 mod route;
 mod targets;

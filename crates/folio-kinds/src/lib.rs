@@ -12,6 +12,7 @@ pub mod manifest;
 pub mod mapping;
 mod registry;
 mod schema;
+pub mod spec;
 
 pub use explain::explain;
 pub use manifest::{Bagged, Converted, Manifest, ManifestError, Mismatch, convert};

@@ -151,6 +151,11 @@ impl Manifest {
         self.0.get("metadata")?.get("name")?.as_str()
     }
 
+    /// The namespace it says it is in, if it says one.
+    pub fn namespace(&self) -> Option<&str> {
+        self.0.get("metadata")?.get("namespace")?.as_str()
+    }
+
     /// The version it says it is of.
     pub fn version(&self) -> Result<&str, ManifestError> {
         self.text("apiVersion")

@@ -142,6 +142,8 @@ fn kind_of(snapshot: &Snapshot) -> &'static str {
         Snapshot::Trigger(TriggerSpec::Timer(_)) => "TimeTrigger",
         Snapshot::Trigger(TriggerSpec::Queue(_)) => "MessageQueueTrigger",
         Snapshot::Trigger(TriggerSpec::Watch(_)) => WATCH,
+        Snapshot::Config(_) => "Config",
+        Snapshot::Secret(_) => "Secret",
     }
 }
 

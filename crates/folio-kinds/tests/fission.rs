@@ -1,7 +1,9 @@
 //! What a user of Fission brings comes back as it was, and has a clean form.
 
+use folio_kinds::generated::kinds::{fission_io_v1, storage};
 use folio_kinds::{Manifest, convert, mapping};
 use folio_model::{Digest, Name, Snapshot};
+use hub::Spoke as _;
 use serde_json::{Value, json};
 
 pub(crate) fn manifest() -> Manifest {
@@ -57,6 +59,21 @@ fn what_folio_acts_on_is_typed() {
     assert_eq!(spec.run.timeout_ms, Some(90_000));
     assert_eq!(spec.run.scale_max, Some(4));
     assert!(spec.bag.contains_key("podspec@fission.io/v1"), "{:?}", spec.bag.keys());
+}
+
+#[test]
+fn a_pod_spec_is_moved_and_never_copied() {
+    let mut value = manifest().as_value();
+    value.as_object_mut().unwrap().retain(|key, _| key != "apiVersion" && key != "kind");
+    let function: fission_io_v1::Function = serde_json::from_value(value).unwrap();
+    let address = |function: &fission_io_v1::Function| {
+        let podspec = function.spec.podspec.value().unwrap();
+        podspec["containers"][0]["image"].as_str().unwrap().as_ptr()
+    };
+    let before = address(&function);
+    let stored: storage::Function = function.into_hub().unwrap();
+    let back = fission_io_v1::Function::from_hub(stored).unwrap();
+    assert_eq!(address(&back), before);
 }
 
 #[test]

@@ -33,6 +33,8 @@ fn everything() -> Vec<Snapshot> {
                 scale_max: Some(2),
                 requests_per_worker: Some(1),
             },
+            configs: Vec::new(),
+            secrets: Vec::new(),
             bag: Bag::new(),
         }),
         Snapshot::Package(PackageSpec {

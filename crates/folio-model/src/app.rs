@@ -52,6 +52,9 @@ pub struct Placement {
     pub name: Name,
     /// Its latest version then: number, id and snapshot.
     pub latest: Option<(Number, VersionId, Digest)>,
+    /// A newer version that could not be called then: one that was still to be built, or could not be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<(Number, VersionId, Digest)>,
     /// Its draft then.
     pub draft: Option<Digest>,
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Actor, AppName, BuildRecord, Digest, Draft, Git, Number, Origin, Place, Placement, Pointer,
-    Snapshot, Timestamp, UnitKey, UnitUid, Version, VersionId, VersionKey, canonical,
+    Actor, AppName, BuildRecord, Digest, Draft, Git, Number, Origin, Owner, Place, Placement,
+    Pointer, Snapshot, Timestamp, UnitKey, UnitUid, Version, VersionId, VersionKey, canonical,
 };
 
 /// One step of a change.
@@ -52,6 +52,15 @@ pub enum Edit {
         uid: UnitUid,
         /// Its name.
         key: UnitKey,
+    },
+    /// A unit comes to belong to a deployment, or to none.
+    Own {
+        /// The unit.
+        uid: UnitUid,
+        /// Whose it was.
+        from: Option<Owner>,
+        /// Whose it is now.
+        to: Option<Owner>,
     },
     /// A draft is set, replaced or cleared.
     SetDraft {
@@ -138,6 +147,7 @@ impl Edit {
                 Self::DeleteUnit { uid, key }
             }
             Self::DeleteUnit { uid, key } => Self::RestoreUnit { uid, key },
+            Self::Own { uid, from, to } => Self::Own { uid, from: to, to: from },
             Self::SetDraft { uid, from, to } => Self::SetDraft { uid, from: to, to: from },
             Self::Publish { uid, version, .. } | Self::RestoreVersion { uid, version } => {
                 Self::DeleteVersion { uid, version }
@@ -156,6 +166,7 @@ impl Edit {
             Self::CreateUnit { uid, .. }
             | Self::DeleteUnit { uid, .. }
             | Self::RestoreUnit { uid, .. }
+            | Self::Own { uid, .. }
             | Self::SetDraft { uid, .. }
             | Self::Publish { uid, .. }
             | Self::DeleteVersion { uid, .. }

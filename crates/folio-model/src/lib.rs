@@ -6,15 +6,18 @@
 mod app;
 pub mod canonical;
 mod change;
+mod config;
 mod digest;
 mod environment;
 mod id;
 pub mod image;
+mod mount;
 mod name;
 mod path_template;
 mod pointer;
 mod reference;
 mod release;
+mod secret;
 mod snapshot;
 mod tree;
 mod trigger;
@@ -23,14 +26,19 @@ mod version;
 
 pub use app::{AppVersion, Git, Placement};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
+pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
 pub use environment::{EnvironmentSpec, Network, RunSettings, RuntimeKind};
 pub use id::{Chance, RESERVED, VersionId, VersionIdError};
+pub use mount::MountPin;
 pub use name::{Actor, ActorError, AppName, Name, NameError};
 pub use path_template::{Part, PathTemplate, Segment};
 pub use pointer::{Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError};
 pub use reference::{Qualifier, Reference, ReferenceError, Subject};
 pub use release::{Release, ReleaseId, ReleaseIdError};
+pub use secret::{
+    Ciphertext, Fingerprint, FingerprintError, Sealed, SecretKey, SecretKeyError, SecretSpec,
+};
 pub use snapshot::{
     Bag, Content, FunctionSpec, Layout, PackagePin, PackageSpec, Snapshot, SnapshotError,
 };
@@ -42,7 +50,7 @@ pub use trigger::{
     Cors, Misfire, QueueSpec, RoutePath, RouteSpec, Sticky, Target, TimerSpec, TriggerSpec,
     WatchSpec,
 };
-pub use unit::{Draft, Kind, Origin, Unit, UnitKey, UnitUid};
+pub use unit::{Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid};
 pub use version::{Build, BuildRecord, Number, Tracker, Version, VersionKey};
 
 /// A moment, in UTC.

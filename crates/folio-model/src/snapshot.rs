@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EnvironmentSpec, Kind, Name, RunSettings, TriggerSpec, canonical};
+use crate::{
+    ConfigKeyError, ConfigSpec, Digest, EnvironmentSpec, Kind, MountPin, Name, RunSettings,
+    SecretSpec, TriggerSpec, canonical, mount,
+};
 
 /// What a unit's manifest says and folio does not act on, kept so that it comes back as it was. It is part of
 /// the digest. What the keys mean is known where manifests are read.
@@ -23,6 +26,10 @@ pub enum Snapshot {
     Environment(EnvironmentSpec),
     /// A trigger's.
     Trigger(TriggerSpec),
+    /// A config's.
+    Config(ConfigSpec),
+    /// A secret's.
+    Secret(SecretSpec),
 }
 
 /// What decides how a function behaves.
@@ -42,6 +49,12 @@ pub struct FunctionSpec {
     /// How it is run.
     #[serde(default, skip_serializing_if = "RunSettings::is_default")]
     pub run: RunSettings,
+    /// The configs it reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configs: Vec<MountPin>,
+    /// The secrets it reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<MountPin>,
     /// What a manifest says beyond this; folio keeps it and never reads it.
     #[serde(rename = "$bag", default, skip_serializing_if = "Bag::is_empty")]
     pub bag: Bag,
@@ -189,6 +202,26 @@ pub enum SnapshotError {
     /// Labels to choose objects by.
     #[error("folio's objects have no labels to choose them by; name one object instead")]
     Labels,
+    /// A key that no setting can have.
+    #[error(transparent)]
+    Key(#[from] ConfigKeyError),
+    /// More than one config or secret may hold.
+    #[error("a config or secret holds at most 1 MiB, keys and values together")]
+    SettingsTooLarge,
+    /// A secret without values.
+    #[error("a secret needs at least one value")]
+    EmptySecret,
+    /// A config or secret that a function names more than once.
+    #[error("`{0}` is named twice")]
+    NamedTwice(Name),
+    /// A place where no files can be.
+    #[error("the mount path `{path}` {why}")]
+    MountPath {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }
 
 impl Snapshot {
@@ -204,6 +237,8 @@ impl Snapshot {
             Self::Package(_) => Kind::Package,
             Self::Environment(_) => Kind::Environment,
             Self::Trigger(_) => Kind::Trigger,
+            Self::Config(_) => Kind::Config,
+            Self::Secret(_) => Kind::Secret,
         }
     }
 
@@ -212,25 +247,45 @@ impl Snapshot {
         match self {
             Self::Function(spec) => Some(&spec.environment),
             Self::Package(spec) => Some(&spec.environment),
-            Self::Environment(_) | Self::Trigger(_) => None,
+            _ => None,
         }
     }
 
     /// The digests of the snapshots it stands on.
-    pub fn pins(&self) -> impl Iterator<Item = Digest> + use<> {
+    pub fn pins(&self) -> impl Iterator<Item = Digest> + use<'_> {
         let (package, environment) = match self {
             Self::Function(spec) => (Some(spec.package.snapshot), spec.environment_snapshot),
             Self::Package(spec) => (None, spec.environment_snapshot),
-            Self::Environment(_) | Self::Trigger(_) => (None, None),
+            _ => (None, None),
         };
-        package.into_iter().chain(environment)
+        let named = self.named().map(|(_, pin)| pin.snapshot);
+        package.into_iter().chain(environment).chain(named)
+    }
+
+    /// The configs and secrets a function names.
+    pub fn named(&self) -> impl Iterator<Item = (Kind, &MountPin)> {
+        let (configs, secrets) = match self {
+            Self::Function(spec) => (spec.configs.as_slice(), spec.secrets.as_slice()),
+            _ => (&[][..], &[][..]),
+        };
+        let configs = configs.iter().map(|pin| (Kind::Config, pin));
+        configs.chain(secrets.iter().map(|pin| (Kind::Secret, pin)))
+    }
+
+    /// The snapshot as people may see it: all of it, but for what is sealed.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        match self {
+            Self::Secret(spec) => Self::Secret(spec.shown()),
+            other => other,
+        }
     }
 
     /// The trees it holds itself; a function's are its package's.
     pub fn contents(&self) -> impl Iterator<Item = Content> + use<> {
         let (source, deployment) = match self {
             Self::Package(spec) => (spec.source, spec.deployment),
-            Self::Function(_) | Self::Environment(_) | Self::Trigger(_) => (None, None),
+            _ => (None, None),
         };
         source.into_iter().chain(deployment)
     }
@@ -240,11 +295,15 @@ impl Snapshot {
         match self {
             Self::Function(spec) => {
                 check_text("the entry point", spec.entrypoint.as_deref())?;
+                mount::validate(&spec.configs)?;
+                mount::validate(&spec.secrets)?;
                 spec.run.validate()
             }
             Self::Package(spec) => spec.validate(),
             Self::Environment(spec) => spec.validate(),
             Self::Trigger(spec) => spec.validate(),
+            Self::Config(spec) => spec.validate(),
+            Self::Secret(spec) => spec.validate(),
         }
     }
 }

@@ -23,11 +23,37 @@ pub enum Kind {
     Environment,
     /// What starts functions.
     Trigger,
+    /// Settings that code reads.
+    Config,
+    /// Values that only code reads.
+    Secret,
 }
 
 impl Kind {
     /// Every kind, in the order lists show them.
-    pub const ALL: [Self; 4] = [Self::Function, Self::Package, Self::Environment, Self::Trigger];
+    pub const ALL: [Self; 6] = [
+        Self::Function,
+        Self::Package,
+        Self::Environment,
+        Self::Trigger,
+        Self::Config,
+        Self::Secret,
+    ];
+
+    /// Every kind, those first that others stand on.
+    pub const ALL_BY_NEED: [Self; 6] = [
+        Self::Environment,
+        Self::Config,
+        Self::Secret,
+        Self::Package,
+        Self::Function,
+        Self::Trigger,
+    ];
+
+    /// Its place in [`Kind::ALL_BY_NEED`].
+    pub fn need(self) -> usize {
+        Self::ALL_BY_NEED.iter().position(|kind| *kind == self).expect("every kind is listed")
+    }
 
     /// The word used in commands, URLs and messages.
     pub fn as_str(self) -> &'static str {
@@ -36,6 +62,8 @@ impl Kind {
             Self::Package => "package",
             Self::Environment => "environment",
             Self::Trigger => "trigger",
+            Self::Config => "config",
+            Self::Secret => "secret",
         }
     }
 
@@ -46,6 +74,8 @@ impl Kind {
             Self::Package => "packages",
             Self::Environment => "environments",
             Self::Trigger => "triggers",
+            Self::Config => "configs",
+            Self::Secret => "secrets",
         }
     }
 }
@@ -105,6 +135,16 @@ pub enum Origin {
     Implied,
 }
 
+/// The deployment that a unit belongs to: a directory of manifests that was given an identity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Owner {
+    /// The deployment's identity.
+    pub uid: String,
+    /// What people call it.
+    pub name: String,
+}
+
 /// A unit as it stands now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -116,6 +156,9 @@ pub struct Unit {
     pub key: UnitKey,
     /// Who asked for it.
     pub origin: Origin,
+    /// The deployment it belongs to, if it came from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     /// The number the next version gets. Only ever grows.
     pub next_number: Number,
     /// The last surviving version that can be called, if any.

@@ -1,13 +1,12 @@
 //! How many requests a second a component answers, called without HTTP around it, from as many threads as there are
 //! cores: with an instance for each request, and with instances used again. The hello example, or the file named.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use folio_core::logs::Logs;
-use folio_core::ports::runtime::{Call, Plan, RequestId, RunLimits, Stage};
+use folio_core::ports::runtime::{Call, Plan, RequestId, RunLimits, Stage, Variables};
 use folio_core::ports::{Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, RuntimeKind, UnitUid};
 use folio_run::wasm::{Outside, Settings, Source, Wasm};
@@ -91,7 +90,8 @@ fn plan(requests_per_worker: u32) -> Plan {
         spec: EnvironmentSpec::of(RuntimeKind::Wasm),
         code: Content { tree: digest, layout: Layout::File },
         entrypoint: None,
-        variables: BTreeMap::new(),
+        variables: Variables::default(),
+        files: Vec::new(),
         limits: RunLimits {
             timeout: Duration::from_secs(10),
             memory_bytes: 128 * 1024 * 1024,

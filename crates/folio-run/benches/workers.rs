@@ -2,7 +2,6 @@
 //! on as many threads as there are cores; how long a version takes from the warm pool to its first answer; and
 //! what an idle worker holds.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use folio_core::content::{FileEntry, TreeBuilder, chunk};
 use folio_core::logs::Logs;
 use folio_core::ports::runtime::{
-    Call, Plan, RequestId, RunLimits, Runtime as _, RuntimePorts, Stage,
+    Call, Plan, RequestId, RunLimits, Runtime as _, RuntimePorts, Stage, Variables,
 };
 use folio_core::ports::{Blobs, Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, RuntimeKind, UnitUid};
@@ -152,7 +151,8 @@ fn plan(runtime: RuntimeKind, name: &str, code: Content) -> Plan {
         spec: EnvironmentSpec::of(runtime),
         code,
         entrypoint: None,
-        variables: BTreeMap::new(),
+        variables: Variables::default(),
+        files: Vec::new(),
         limits: RunLimits {
             timeout: Duration::from_secs(20),
             memory_bytes: 512 << 20,

@@ -189,6 +189,7 @@ impl Builder {
             directory: source,
             reads: self.host.mounts.clone(),
             writes: vec![Mount { from: place.directory.clone(), to: PathBuf::from(INSIDE) }],
+            files: Vec::new(),
             network: Network::Egress,
             forward: None,
             memory_bytes: self.limits.memory_bytes,

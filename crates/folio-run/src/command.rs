@@ -192,14 +192,15 @@ async fn start_environment(
 ) -> Result<Server, CallError> {
     let code = site.codes.open(&plan.code).await?;
     let size = Size::of(plan);
-    let server = if plan.variables.is_empty() {
+    let server = if plan.variables.is_empty() && plan.files.is_empty() {
         let wanted =
             Wanted { environment: plan.environment.clone(), spec: plan.spec.clone(), size };
         warm.take(&wanted).await?
     } else {
-        // The contract has no way to give variables to a server that runs, so it is started with them.
+        // The contract has no way to give variables or files to a server that runs, so it is started with them.
         let mut program = site.environment(&plan.spec, size)?;
         program.variables = site::variables(plan);
+        program.files.clone_from(&plan.files);
         Server::start(site, None, program).await?
     };
     specialise::specialise(&server, plan, code).await?;

@@ -215,8 +215,9 @@ impl Jail {
 
 /// Only what makes the cell's paths true.
 fn unprotected(cell: &Cell) -> io::Result<(Birth, Root, Option<Confinement>)> {
-    let mounts = cell.reads.iter().chain(&cell.writes);
-    let places: Vec<&Path> = mounts.map(|mount| mount.to.as_path()).collect();
+    let mounts = cell.reads.iter().chain(&cell.writes).map(|mount| mount.to.as_path());
+    let places: Vec<&Path> =
+        mounts.chain(cell.files.iter().map(|file| file.path.as_path())).collect();
     let mut root = system::mirror(&places)?;
     add_mounts(&mut root, cell, Access::Unchanged);
     let identity = probe::own_identity();
@@ -235,6 +236,8 @@ fn add_mounts(root: &mut Root, cell: &Cell, reading: Access) {
     };
     root.trees.extend(cell.reads.iter().map(|mount| tree(mount, reading)));
     root.trees.extend(cell.writes.iter().map(|mount| tree(mount, Access::Write)));
+    let files = cell.files.iter();
+    root.files.extend(files.map(|file| (file.path.clone(), file.bytes.expose().to_vec())));
 }
 
 /// Makes somebody the owner of a directory and all that is in it.

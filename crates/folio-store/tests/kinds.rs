@@ -1,6 +1,8 @@
 //! Snapshots in the form of the hub: what a manifest says comes back from the disk, and what an older version of
 //! the hub left behind is read, rewritten and still called by the digest it was published with.
 
+mod crash;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

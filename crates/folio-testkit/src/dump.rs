@@ -48,6 +48,10 @@ fn unit(state: &dyn State, unit: &Unit) -> Result<Value, StoreError> {
         Kind::Function => state.triggers_of(&unit.key.app, &unit.key.name)?,
         _ => Vec::new(),
     };
+    let naming = match unit.key.kind {
+        Kind::Config | Kind::Secret => state.naming(&unit.key)?,
+        _ => Vec::new(),
+    };
     let aliases = state.aliases(unit.uid)?;
     let aliases = aliases.iter().map(|found| alias(state, unit, found));
     Ok(json!({
@@ -58,6 +62,7 @@ fn unit(state: &dyn State, unit: &Unit) -> Result<Value, StoreError> {
         "builds": builds,
         "draftBuild": draft,
         "triggers": leading,
+        "naming": naming,
         "readyBefore": state.ready_before(beyond)?,
         "aliases": aliases.collect::<Result<Vec<_>, _>>()?,
         "placement": state.placement(unit.uid)?,

@@ -8,5 +8,6 @@ pub mod edits;
 pub mod machine;
 pub mod sample;
 pub mod transcript;
+pub mod vault;
 
 pub use dump::dump;

@@ -5,8 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, environment, function, history, invoke, kinds, maintenance, package, route,
-    storage, tag, trigger,
+    alias, app, config, environment, function, history, invoke, kinds, maintenance, objects,
+    package, route, secret, spec, storage, tag, trigger,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -53,6 +53,12 @@ pub(crate) enum Command {
     /// Work with environments, which run and build code
     #[command(visible_alias = "env", subcommand)]
     Environment(environment::Command),
+    /// Work with configs, settings that functions read
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Work with secrets, values that only functions read
+    #[command(subcommand)]
+    Secret(secret::Command),
     /// Work with routes, which lead requests to functions
     #[command(visible_alias = "httptrigger", subcommand)]
     Route(route::Command),
@@ -65,6 +71,16 @@ pub(crate) enum Command {
     /// Work with watches, which call functions when objects change
     #[command(visible_alias = "w", subcommand)]
     Watch(trigger::watch::Command),
+    /// Apply a directory of manifests
+    #[command(visible_alias = "specs", subcommand)]
+    Spec(spec::Command),
+    /// Give everything in a directory of manifests that changed a version
+    Deploy(spec::VersionApply),
+    /// Show trackers, groups, aliases, tags and versions as objects
+    Get(objects::Get),
+    /// Look at groups: every function and package with the versions they had together
+    #[command(subcommand)]
+    Group(objects::Group),
     /// Call a function
     Invoke(invoke::Invoke),
     /// Show what runs, and what this host protects

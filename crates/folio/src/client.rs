@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use folio_model::Git;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{Problem, Referrer};
+use crate::problem::{Cause, Problem, Referrer};
 
 /// How long to wait for a connection, and for the next byte. Unpacking a large archive takes its time.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -32,6 +33,7 @@ pub(crate) struct Change {
     body: Option<serde_json::Value>,
     query: Vec<(&'static str, String)>,
     expect: Option<u64>,
+    git: Option<Git>,
 }
 
 /// A page of a list.
@@ -46,7 +48,7 @@ pub(crate) struct Items<T> {
 impl Change {
     /// A change without a body.
     pub(crate) fn new(method: Method) -> Self {
-        Self { method, body: None, query: Vec::new(), expect: None }
+        Self { method, body: None, query: Vec::new(), expect: None, git: None }
     }
 
     /// With a body.
@@ -58,6 +60,11 @@ impl Change {
     pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
+    }
+
+    /// From files that stand here in git.
+    pub(crate) fn git(self, git: Option<Git>) -> Self {
+        Self { git, ..self }
     }
 
     /// Only if the revision is still this one.
@@ -132,6 +139,9 @@ impl Client {
         }
         if let Some(revision) = change.expect {
             request = request.header("If-Match", format!("\"{revision}\""));
+        }
+        if let Some(git) = &change.git {
+            request = request.header("Folio-Git", percent_encode(&serde_json::to_string(git)?));
         }
         if let Some(reason) = &self.reason {
             request = request.header("Folio-Reason", percent_encode(reason));
@@ -249,6 +259,8 @@ struct Refusal {
     hint: Option<String>,
     #[serde(default)]
     referrers: Vec<Referrer>,
+    #[serde(default)]
+    causes: Vec<Cause>,
 }
 
 async fn refusal(answer: Response) -> anyhow::Error {
@@ -256,7 +268,8 @@ async fn refusal(answer: Response) -> anyhow::Error {
     let body = answer.bytes().await.unwrap_or_default();
     match serde_json::from_slice::<Refused>(&body) {
         Ok(Refused { error }) => {
-            let mut problem = Problem::new(error.message).referrers(error.referrers);
+            let mut problem =
+                Problem::new(error.message).referrers(error.referrers).causes(error.causes);
             problem.hint = error.hint;
             problem.code = Some(error.code);
             problem.into()

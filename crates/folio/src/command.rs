@@ -3,17 +3,21 @@
 
 pub(crate) mod alias;
 pub(crate) mod app;
+pub(crate) mod config;
 pub(crate) mod environment;
 pub(crate) mod function;
 pub(crate) mod history;
 pub(crate) mod invoke;
 pub(crate) mod kinds;
 pub(crate) mod maintenance;
+pub(crate) mod objects;
 pub(crate) mod package;
 pub(crate) mod publish;
 pub(crate) mod route;
 pub(crate) mod running;
+pub(crate) mod secret;
 pub(crate) mod settings;
+pub(crate) mod spec;
 pub(crate) mod storage;
 pub(crate) mod tag;
 pub(crate) mod trigger;
@@ -87,10 +91,16 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Function(command) => function::run(session, command).await,
         Command::Package(command) => package::run(session, command).await,
         Command::Environment(command) => environment::run(session, command).await,
+        Command::Config(command) => config::run(session, command).await,
+        Command::Secret(command) => secret::run(session, command).await,
         Command::Route(command) => route::run(session, command).await,
         Command::Timer(command) => trigger::timer::run(session, command).await,
         Command::Mqtrigger(command) => trigger::queue::run(session, command).await,
         Command::Watch(command) => trigger::watch::run(session, command).await,
+        Command::Get(command) => objects::get(session, command).await,
+        Command::Group(command) => objects::run_group(session, command).await,
+        Command::Spec(command) => spec::run(session, command).await,
+        Command::Deploy(command) => spec::deploy(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,

@@ -19,6 +19,8 @@ pub(crate) struct Config {
     pub(crate) token: Option<String>,
     /// The data directory: `FOLIO_DATA`, or where such things live.
     pub(crate) data: Option<PathBuf>,
+    /// `FOLIO_SECRET_KEY_FILE`.
+    pub(crate) secret_key: Option<PathBuf>,
     /// Where caches live.
     pub(crate) cache: Option<PathBuf>,
     /// `FOLIO_NATS`.
@@ -41,6 +43,7 @@ impl Config {
             url: text("FOLIO_URL"),
             token: text("FOLIO_TOKEN"),
             data: data.or_else(shared).or_else(home),
+            secret_key: variable("FOLIO_SECRET_KEY_FILE").map(PathBuf::from),
             cache: cache.map(|caches| caches.join("folio")),
             nats: text("FOLIO_NATS"),
             crash: text("FOLIO_CRASH"),
@@ -93,6 +96,12 @@ fn is_this_machine(url: &str) -> bool {
     let host = url.as_ref().and_then(reqwest::Url::host_str).unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// A variable that a user named.
+#[expect(clippy::disallowed_methods, reason = "this module is where the environment is read")]
+pub(crate) fn of_user(name: &str) -> Result<String, std::env::VarError> {
+    std::env::var(name)
 }
 
 fn variable(name: &str) -> Option<OsString> {

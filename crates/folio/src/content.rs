@@ -20,6 +20,7 @@ use self::cache::Cache;
 use self::hash::Hashed;
 pub(crate) use self::nodes::{Changed, Planned};
 use self::nodes::{Nodes, Ready};
+pub(crate) use self::walk::Chosen;
 use self::walk::Walked;
 use crate::problem::Problem;
 
@@ -41,6 +42,8 @@ pub(crate) enum Found {
     Directory { path: PathBuf, walked: Walked, memory: Option<Memory> },
     /// An archive, and how many bytes it has.
     Archive { path: PathBuf, bytes: u64 },
+    /// Files of anywhere, on behalf of a directory.
+    Selection { path: PathBuf, walked: Walked, memory: Option<Memory> },
 }
 
 /// What is remembered of a directory.
@@ -65,6 +68,8 @@ pub(crate) struct Plan {
     pub(crate) extent: Extent,
     /// What to remember.
     pub(crate) lesson: Option<Lesson>,
+    /// The digest of every directory, by its path.
+    pub(crate) directories: Vec<(String, Digest)>,
 }
 
 /// Which nodes a plan has.
@@ -102,6 +107,12 @@ pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
     }
 }
 
+/// Looks at chosen files, and for what is remembered of them on behalf of a directory.
+pub(crate) fn select(path: &Path, chosen: &[Chosen], caches: Option<&Path>) -> Result<Found> {
+    let memory = caches.and_then(|caches| Memory::open(caches, path));
+    Ok(Found::Selection { path: path.to_owned(), walked: Walked::selection(chosen)?, memory })
+}
+
 impl Memory {
     fn open(caches: &Path, directory: &Path) -> Option<Self> {
         let began = SystemClock.now().as_nanosecond();
@@ -123,12 +134,17 @@ fn code(path: &Path) -> Result<Found> {
     Ok(Found::Code { path: path.to_owned(), walked: Walked::file(name, &about) })
 }
 
-fn archive(path: &Path) -> Result<Found> {
-    let bytes = regular(path, &metadata(path)?)?;
+/// Whether a file is an archive that can be unpacked.
+pub(crate) fn is_archive(path: &Path) -> Result<bool> {
     let mut start = Vec::new();
     let read = open(path)?.take(archive::START_BYTES).read_to_end(&mut start);
     read.with_context(|| cannot_read(path))?;
-    if !archive::is_archive(&start) {
+    Ok(archive::is_archive(&start))
+}
+
+fn archive(path: &Path) -> Result<Found> {
+    let bytes = regular(path, &metadata(path)?)?;
+    if !is_archive(path)? {
         let problem = format!("`{}` is not an archive", path.display());
         let hint = "give a zip, tar or tar.gz, or a directory; --code takes a single file";
         return Err(Problem::new(problem).hint(hint).into());
@@ -144,6 +160,10 @@ impl Found {
                 let memory = memory.map(|memory| Memory { last: None, ..memory });
                 Self::Directory { path, walked, memory }
             }
+            Self::Selection { path, walked, memory } => {
+                let memory = memory.map(|memory| Memory { last: None, ..memory });
+                Self::Selection { path, walked, memory }
+            }
             other => other,
         }
     }
@@ -156,7 +176,7 @@ impl Found {
                 let root = path.parent().unwrap_or(Path::new(""));
                 tree(root, walked, None, Layout::File)
             }
-            Self::Directory { path, walked, memory } => {
+            Self::Directory { path, walked, memory } | Self::Selection { path, walked, memory } => {
                 tree(&path, walked, memory, Layout::Directory)
             }
             Self::Archive { path, .. } => {
@@ -171,6 +191,7 @@ impl Found {
                     nodes: nodes.planned,
                     extent: Extent::Whole,
                     lesson: None,
+                    directories: Vec::new(),
                 })
             }
         }
@@ -179,6 +200,8 @@ impl Found {
     fn check(&self, limits: &Limits) -> Result<()> {
         match self {
             Self::Archive { path, bytes } => check("bytes", *bytes, limits.archive_bytes_max, path),
+            // Each of several packages has its limits, which the server keeps.
+            Self::Selection { .. } => Ok(()),
             Self::Code { path, walked } | Self::Directory { path, walked, .. } => {
                 let files = walked.files.len() as u64;
                 if files == 0 {
@@ -197,18 +220,19 @@ fn tree(root: &Path, walked: Walked, memory: Option<Memory>, layout: Layout) -> 
     let files = hash_files(root, walked.files, last)?;
     let mut nodes = Nodes::default();
     for Ready { found, hashed, .. } in files.iter().filter(|file| !file.is_same) {
-        nodes.file(root.join(&found.path), hashed);
+        nodes.file(found.place(root), hashed);
     }
     let (known, _) = nodes.directory(walked.root, &files, last)?;
     let root = known.digest;
     let Nodes { planned, directories, .. } = nodes;
+    let digests = directories.iter().map(|(path, known)| (path.clone(), known.digest)).collect();
     let extent = if last.is_some() { Extent::News } else { Extent::Whole };
     let lesson = memory.map(|Memory { path, began, .. }| {
         let cache = Cache::new(files, directories, began);
         Lesson { path, cache }
     });
     let content = ContentRef::Tree { tree: root, layout };
-    Ok(Plan { content, root, nodes: planned, extent, lesson })
+    Ok(Plan { content, root, nodes: planned, extent, lesson, directories: digests })
 }
 
 /// Hashes files, but those of which it is known what they hash to.
@@ -216,7 +240,7 @@ fn hash_files(root: &Path, files: Vec<walk::Found>, last: Option<&Cache>) -> Res
     let known = |found: walk::Found| (last.and_then(|last| last.file(&found)).cloned(), found);
     let files: Vec<_> = files.into_iter().map(known).collect();
     let unknown = files.iter().filter(|(hashed, _)| hashed.is_none());
-    let unknown: Vec<_> = unknown.map(|(_, found)| root.join(&found.path)).collect();
+    let unknown: Vec<_> = unknown.map(|(_, found)| found.place(root)).collect();
     let mut read = hash::files(&unknown)?.into_iter();
     let ready = |(hashed, found): (Option<Hashed>, walk::Found)| match hashed {
         Some(hashed) => Ready { found, hashed, is_same: true },

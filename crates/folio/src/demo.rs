@@ -18,6 +18,7 @@ use self::story::{Scene, Step};
 use crate::cli::Cli;
 use crate::config::Config;
 use crate::serve::{Opening, Server};
+use crate::vault::FileVault;
 use crate::{command, output};
 
 /// How to show what folio does.
@@ -37,6 +38,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
     std::env::set_current_dir(directory.path())?;
     let anywhere = ([127, 0, 0, 1], 0).into();
     let opening = Opening {
+        secret_key: FileVault::beside(&data),
         listen: anywhere,
         gateway: anywhere,
         settings: Settings::default(),

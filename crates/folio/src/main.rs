@@ -12,7 +12,9 @@ mod name;
 mod output;
 mod problem;
 mod serve;
+mod spec;
 mod upload;
+mod vault;
 
 use std::process::ExitCode;
 

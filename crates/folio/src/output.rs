@@ -95,6 +95,9 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
         talk(&format!("cause: {cause}"));
     }
     let Some(problem) = error.downcast_ref::<Problem>() else { return ExitCode::FAILURE };
+    for cause in &problem.causes {
+        talk(&format!("{}: {}", cause.at, cause.what));
+    }
     for referrer in &problem.referrers {
         talk(&format!("in the way: {} {}", referrer.kind, referrer.name));
     }

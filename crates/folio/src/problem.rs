@@ -15,8 +15,19 @@ pub(crate) struct Problem {
     pub(crate) hint: Option<String>,
     /// Everything that stands in the way.
     pub(crate) referrers: Vec<Referrer>,
+    /// Everything that is wrong, where that is more than one thing.
+    pub(crate) causes: Vec<Cause>,
     /// The exit code of the command.
     pub(crate) exit: u8,
+}
+
+/// One of several things that are wrong.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Cause {
+    /// Where it is written.
+    pub(crate) at: String,
+    /// What is wrong.
+    pub(crate) what: String,
 }
 
 /// Something that stands in the way.
@@ -32,7 +43,7 @@ impl Problem {
     /// A failure without a hint yet.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         let (message, referrers) = (message.into(), Vec::new());
-        Self { message, code: None, hint: None, referrers, exit: 1 }
+        Self { message, code: None, hint: None, referrers, causes: Vec::new(), exit: 1 }
     }
 
     /// A command line that makes no sense.
@@ -43,6 +54,11 @@ impl Problem {
     /// Says what to do.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Lists everything that is wrong.
+    pub(crate) fn causes(self, causes: Vec<Cause>) -> Self {
+        Self { causes, ..self }
     }
 
     /// Names what stands in the way.

@@ -25,6 +25,7 @@ use self::limits::LimitFlag;
 pub(crate) use self::server::{Opening, Server};
 use crate::config::Config;
 use crate::problem::Problem;
+use crate::vault::FileVault;
 
 /// How to serve.
 #[derive(Debug, Args)]
@@ -53,6 +54,10 @@ pub(crate) struct Serve {
     /// Read messages from this NATS server, such as `nats://127.0.0.1:4222` [default: `$FOLIO_NATS`]
     #[arg(long, value_name = "URL")]
     nats: Option<String>,
+    /// Seal secrets with the key in this file, which is made if nothing was sealed yet [default:
+    /// `$FOLIO_SECRET_KEY_FILE`, else beside the data directory under its name with `.key`]
+    #[arg(long, value_name = "FILE")]
+    secret_key: Option<PathBuf>,
     /// Run functions without a jail; only for code that is trusted like the server itself
     #[arg(long)]
     no_jail: bool,
@@ -84,7 +89,9 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         limits: limits::apply(&serve.limit)?,
         grace: Duration::try_from(serve.grace).context("--grace must not be negative")?,
     };
+    let secret_key = serve.secret_key.clone().or_else(|| config.secret_key.clone());
     let opening = Opening {
+        secret_key: secret_key.unwrap_or_else(|| FileVault::beside(&data)),
         listen: serve.listen,
         gateway: serve.gateway,
         settings,

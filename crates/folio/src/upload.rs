@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use crate::client::{self, Client};
-use crate::content::{self, Changed, Extent, Found, Given, Lesson, Plan, Planned};
+use crate::content::{self, Changed, Chosen, Extent, Found, Given, Lesson, Plan, Planned};
 
 /// Bytes of one batch; the server may allow less.
 const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -45,6 +46,34 @@ pub(crate) async fn upload(
     let find = move || content::find(&given, caches.as_deref()).map(Found::afresh);
     let (content, _, sent) = plan_and_send(client, spawn_blocking(find).await??, *limits).await?;
     sent.map(|()| content)
+}
+
+/// Makes sure that the server has chosen files, and gives the digest of every directory they make.
+pub(crate) async fn upload_selection(
+    client: &Client,
+    (path, chosen, caches): (PathBuf, Vec<Chosen>, Option<PathBuf>),
+    limits: &Limits,
+) -> Result<HashMap<String, Digest>> {
+    let (limits, chosen) = (*limits, Arc::new(chosen));
+    for afresh in [false, true] {
+        let (path, chosen, caches) = (path.clone(), Arc::clone(&chosen), caches.clone());
+        let plan = move || {
+            let found = content::select(&path, &chosen, caches.as_deref())?;
+            let found = if afresh { found.afresh() } else { found };
+            found.plan(&limits)
+        };
+        let mut plan = spawn_blocking(plan).await??;
+        let lesson = plan.lesson.take();
+        let keeping = spawn_blocking(move || lesson.as_ref().map(Lesson::keep));
+        let sent = send(client, &plan, &limits).await;
+        keeping.await?;
+        match sent {
+            Err(error) if !afresh && plan.extent == Extent::News && is_outdated(&error) => {}
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(plan.directories.into_iter().collect()),
+        }
+    }
+    unreachable!("what is read afresh is never outdated")
 }
 
 async fn plan_and_send(

@@ -12,8 +12,10 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
+use folio_core::ports::Plaintext;
+use folio_core::ports::runtime::PlanFile;
 use folio_model::Network;
-use folio_run::jail::{Cell, Jail, Mode, Mount, Stdin};
+use folio_run::jail::{Cell, Jail, Mode, Mount, Prisoner, Stdin};
 use futures::StreamExt;
 use tokio::io::AsyncReadExt;
 
@@ -178,12 +180,23 @@ impl Playground {
     /// What each attempt says, by its language and name.
     async fn run_all(&self, mode: Mode) -> BTreeMap<String, String> {
         let jail = jail(mode);
+        let _neighbour = self.neighbour(&jail);
         let attempts = self.attempts(&jail).into_iter().map(|(name, program, arguments)| {
             let attempt = self.attempt(&jail, program, arguments);
             async move { (name, attempt.await) }
         });
         // Most of the time is spent waiting for answers that do not come.
         futures::stream::iter(attempts).buffer_unordered(AT_ONCE).collect().await
+    }
+
+    /// Another function, which was given a secret and is there for as long as this is held.
+    fn neighbour(&self, jail: &Jail) -> Prisoner {
+        let path = PathBuf::from("/secrets/default/db/password");
+        let bytes = Plaintext::new(SECRET.as_bytes().to_vec());
+        let cell = self.cell("/bin/sleep".into(), vec!["1000".into()]);
+        let variables = vec![("password".into(), SECRET.into())];
+        let cell = Cell { files: vec![PlanFile { path, bytes }], variables, ..cell };
+        jail.start(cell).unwrap()
     }
 
     fn attempts(&self, jail: &Jail) -> Vec<(String, PathBuf, Vec<OsString>)> {
@@ -281,6 +294,7 @@ impl Playground {
                 Mount { from: at("code"), to: "/code".into() },
             ],
             writes: Vec::new(),
+            files: Vec::new(),
             network: Network::None,
             forward: None,
             memory_bytes: MEMORY_BYTES,

@@ -33,6 +33,7 @@ fn cell(program: &str, arguments: &[&str]) -> Cell {
         directory: "/tmp".into(),
         reads: Vec::new(),
         writes: Vec::new(),
+        files: Vec::new(),
         network: Network::None,
         forward: None,
         memory_bytes: 128 << 20,

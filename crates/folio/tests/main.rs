@@ -12,5 +12,6 @@ mod load;
 mod maintenance;
 mod program;
 mod servers;
+mod settings;
 mod transcripts;
 mod wire;

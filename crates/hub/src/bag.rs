@@ -1,5 +1,6 @@
 //! What an object in storage keeps for versions that have more to say than the hub.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -7,19 +8,23 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::entry::Entry;
+pub use self::entry::Keep;
 use crate::error::{Error, Result};
 use crate::field::Field;
 use crate::open::Object;
 use crate::spoke::Spoke;
 
+mod entry;
+
 /// Values the hub has no property for, by `property@version`.
 ///
 /// The version is the first in which the property has exactly this shape: versions that agree
 /// share an entry, and two shapes never meet under one key. What a spoke does not know itself is
-/// kept under `*@version`.
+/// kept under `*@version`. Values are moved in and out; they become JSON when the bag is written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Bag(BTreeMap<Cow<'static, str>, Value>);
+pub struct Bag(BTreeMap<Cow<'static, str>, Entry>);
 
 impl Bag {
     /// Returns whether nothing is in the bag. An empty bag is not written.
@@ -27,70 +32,38 @@ impl Bag {
         self.0.is_empty()
     }
 
-    /// Returns the entries in the order of their keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.0.iter().map(|(key, value)| (&**key, value))
-    }
-
-    /// Returns an entry as it is.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
-    }
-
     /// Puts JSON into the bag, in place of what was there.
     pub fn insert(&mut self, key: impl Into<Cow<'static, str>>, value: Value) {
-        self.0.insert(key.into(), value);
+        self.0.insert(key.into(), Entry::Json(value));
     }
 
-    /// Takes an entry out as it is.
-    pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.0.remove(key)
+    /// Throws an entry away, if there is one.
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(key);
     }
 
-    /// Puts a property into the bag; one that is absent leaves no entry.
-    ///
-    /// # Errors
-    /// Fails if the value has no form in JSON.
-    pub fn put<T: Serialize>(&mut self, key: &'static str, field: Field<T>) -> Result<()> {
-        let value = match field {
-            Field::Absent => return Ok(()),
-            Field::Null => Value::Null,
-            Field::Value(value) => serde_json::to_value(value)
-                .map_err(|error| Error::new("a value JSON can hold", error.to_string()))?,
-        };
-        self.insert(key, value);
-        Ok(())
-    }
-
-    /// Takes a property out of the bag; it is absent if there is no entry.
-    ///
-    /// # Errors
-    /// Fails if the entry does not have the shape the property has.
-    pub fn take<T: DeserializeOwned>(&mut self, key: &'static str) -> Result<Field<T>> {
-        match self.remove(key) {
-            None => Ok(Field::Absent),
-            Some(Value::Null) => Ok(Field::Null),
-            Some(value) => serde_json::from_value(value).map(Field::Value).map_err(|error| {
-                Error::new(format!("what the bag keeps as `{key}`"), error.to_string())
-            }),
-        }
-    }
-
-    /// Puts a property that is any JSON into the bag, by moving it.
-    pub fn put_json(&mut self, key: &'static str, field: Field<Value>) {
+    /// Puts a property into the bag, by moving it; one that is absent leaves no entry.
+    pub fn put<T: Keep>(&mut self, key: &'static str, field: Field<T>) {
         match field {
             Field::Absent => {}
             Field::Null => self.insert(key, Value::Null),
-            Field::Value(value) => self.insert(key, value),
+            Field::Value(value) => {
+                self.0.insert(Cow::Borrowed(key), Entry::of(value));
+            }
         }
     }
 
-    /// Takes a property that is any JSON out of the bag, by moving it.
-    pub fn take_json(&mut self, key: &'static str) -> Field<Value> {
-        match self.remove(key) {
-            None => Field::Absent,
-            Some(Value::Null) => Field::Null,
-            Some(value) => Field::Value(value),
+    /// Takes a property out of the bag, by moving it; it is absent if there is no entry.
+    ///
+    /// # Errors
+    /// Fails if the entry does not have the shape the property has.
+    pub fn take<T: DeserializeOwned + Any>(&mut self, key: &'static str) -> Result<Field<T>> {
+        match self.0.remove(key) {
+            None => Ok(Field::Absent),
+            Some(Entry::Json(Value::Null)) => Ok(Field::Null),
+            Some(entry) => entry.into_value().map(Field::Value).map_err(|error| {
+                Error::new(format!("what the bag keeps as `{key}`"), error.to_string())
+            }),
         }
     }
 
@@ -106,11 +79,12 @@ impl Bag {
     /// # Errors
     /// Fails if the entry is no object.
     pub fn take_unknown(&mut self, key: &'static str) -> Result<Object> {
-        match self.remove(key) {
+        match self.0.remove(key) {
             None => Ok(Object::new()),
-            Some(Value::Object(unknown)) => Ok(unknown),
+            Some(Entry::Json(Value::Object(unknown))) => Ok(unknown),
             Some(other) => {
-                Err(Error::new(format!("an object in the bag as `{key}`"), other.to_string()))
+                let found = serde_json::to_string(&other).unwrap_or_else(|error| error.to_string());
+                Err(Error::new(format!("an object in the bag as `{key}`"), found))
             }
         }
     }
@@ -121,12 +95,12 @@ impl Bag {
     /// Fails if the conversion does.
     pub fn spill<S, H>(&mut self, key: &'static str, field: Field<S>) -> Result<Field<H>>
     where
-        S: Spoke<H> + Serialize,
+        S: Spoke<H> + Keep,
     {
         if field.fits() {
             return field.into_hub();
         }
-        self.put(key, field)?;
+        self.put(key, field);
         Ok(Field::Absent)
     }
 
@@ -136,7 +110,7 @@ impl Bag {
     /// Fails if the conversion does, or the entry does not have the shape the property has.
     pub fn unspill<S, H>(&mut self, key: &'static str, field: Field<H>) -> Result<Field<S>>
     where
-        S: Spoke<H> + DeserializeOwned,
+        S: Spoke<H> + DeserializeOwned + Any,
     {
         match self.take(key)? {
             Field::Absent => Field::from_hub(field),
@@ -150,7 +124,7 @@ impl Bag {
     ///
     /// # Errors
     /// Fails if the entry does not have the shape the property has.
-    pub fn or_take<T: DeserializeOwned>(
+    pub fn or_take<T: DeserializeOwned + Any>(
         &mut self,
         key: &'static str,
         field: Field<T>,

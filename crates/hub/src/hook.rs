@@ -8,31 +8,32 @@ use std::marker::PhantomData;
 use crate::error::Result;
 use crate::spoke::{Spoke, Stored};
 
-/// Adds to the generated conversion of one type. It runs last and may change everything.
+/// Adds to the generated conversion of one type, which it calls.
 ///
-/// The value converted is cloned for the hook, because the conversion moves it; types without a
-/// hook are never cloned.
-pub trait Augment<Hub: Stored + Clone>: Spoke<Hub> + Clone {
+/// It takes what it converts itself, lets [`Spoke::up`] or [`Spoke::down`] move the rest, and
+/// completes what they return. Nothing is cloned that a hook does not clone.
+pub trait Augment<Hub: Stored>: Spoke<Hub> {
     /// The version of the hub's type this hook was written for, which is [`Stored::VERSION`]. When
     /// the hub moves and its type changes, the build fails until somebody has looked at the hook.
     const WRITTEN_FOR: &'static str;
 
-    /// Completes the hub made from `self`.
+    /// Converts to the hub, with the help of [`Spoke::up`].
     ///
     /// # Errors
     /// Fails if the value cannot be converted.
-    fn assign_to(&self, hub: &mut Hub) -> Result<()>;
+    fn into_stored(self) -> Result<Hub>;
 
-    /// Completes `self`, made from the hub.
+    /// Converts from the hub, with the help of [`Spoke::down`].
     ///
     /// # Errors
     /// Fails if the value cannot be converted.
-    fn assign_from(&mut self, hub: &Hub) -> Result<()>;
+    fn from_stored(stored: Hub) -> Result<Self>;
 
     /// Completes a new value of the hub, which comes from this version, with what the stored value
-    /// has and this version cannot express, in the properties that are left to the hook. It runs
-    /// before the rest is completed. A hook that writes such properties whole needs nothing here.
-    fn complete(stored: &Hub, new: &mut Hub) {
+    /// has and this version cannot express, in the properties that are left to the hook. What it
+    /// takes from the stored value is gone there. It runs before the rest is completed. A hook that
+    /// writes such properties whole needs nothing here.
+    fn complete(stored: &mut Hub, new: &mut Hub) {
         let _ = (stored, new);
     }
 }
@@ -65,19 +66,15 @@ pub trait Convert: Change {
     fn down(value: Self::Hub) -> Result<Self::Spoke>;
 }
 
-/// The functions of an [`Augment`], and those it needs to see what is being moved.
+/// The functions of an [`Augment`].
 #[derive(Debug)]
 pub struct AugmentHook<S, H> {
-    /// Copies the value to convert to the hub.
-    pub clone_spoke: fn(&S) -> S,
-    /// Copies the value to convert from the hub.
-    pub clone_hub: fn(&H) -> H,
-    /// [`Augment::assign_to`].
-    pub assign_to: fn(&S, &mut H) -> Result<()>,
-    /// [`Augment::assign_from`].
-    pub assign_from: fn(&mut S, &H) -> Result<()>,
+    /// [`Augment::into_stored`].
+    pub into_stored: fn(S) -> Result<H>,
+    /// [`Augment::from_stored`].
+    pub from_stored: fn(H) -> Result<S>,
     /// [`Augment::complete`].
-    pub complete: fn(&H, &mut H),
+    pub complete: fn(&mut H, &mut H),
 }
 
 /// The two functions of a [`Convert`].
@@ -111,15 +108,13 @@ impl<S: Spoke<H>, H> NoAugment<S, H> for Probe<(S, H)> {}
 
 impl<C: Change> NoConvert<C> for Probe<C> {}
 
-impl<S: Augment<H>, H: Stored + Clone> Probe<(S, H)> {
+impl<S: Augment<H>, H: Stored> Probe<(S, H)> {
     /// The hook of the type.
     pub const AUGMENT: Option<AugmentHook<S, H>> = {
         assert_current(S::WRITTEN_FOR, H::VERSION);
         Some(AugmentHook {
-            clone_spoke: S::clone,
-            clone_hub: H::clone,
-            assign_to: S::assign_to,
-            assign_from: S::assign_from,
+            into_stored: S::into_stored,
+            from_stored: S::from_stored,
             complete: S::complete,
         })
     };

@@ -20,7 +20,7 @@ pub use serde;
 pub use serde_json;
 pub use serde_json::{Number, Value};
 
-pub use self::bag::Bag;
+pub use self::bag::{Bag, Keep};
 pub use self::error::{At, Error, Path, Result, Segment};
 pub use self::field::Field;
 pub use self::hook::{

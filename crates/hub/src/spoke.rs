@@ -39,11 +39,10 @@ pub trait Spoke<Hub>: Sized {
     /// # Errors
     /// Fails if a hook does; no other conversion to the hub can.
     fn into_hub(self) -> Result<Hub> {
-        let Some(hook) = Self::AUGMENT else { return self.up() };
-        let spoke = (hook.clone_spoke)(&self);
-        let mut hub = self.up()?;
-        (hook.assign_to)(&spoke, &mut hub)?;
-        Ok(hub)
+        match Self::AUGMENT {
+            Some(hook) => (hook.into_stored)(self),
+            None => self.up(),
+        }
     }
 
     /// Converts from the hub.
@@ -51,11 +50,10 @@ pub trait Spoke<Hub>: Sized {
     /// # Errors
     /// Fails if a value that this version requires is missing or not of its type, or a hook does.
     fn from_hub(hub: Hub) -> Result<Self> {
-        let Some(hook) = Self::AUGMENT else { return Self::down(hub) };
-        let stored = (hook.clone_hub)(&hub);
-        let mut spoke = Self::down(hub)?;
-        (hook.assign_from)(&mut spoke, &stored)?;
-        Ok(spoke)
+        match Self::AUGMENT {
+            Some(hook) => (hook.from_stored)(hub),
+            None => Self::down(hub),
+        }
     }
 
     /// Completes a new value of the hub, which comes from this version, with what this version

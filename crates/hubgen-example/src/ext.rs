@@ -1,7 +1,7 @@
 //! What the generator cannot know: in the first version of the library, the weight of a shelf is
 //! text with a unit, and since then it is a number of grams.
 
-use hub::{Augment, Field, Result};
+use hub::{Augment, Field, Result, Spoke as _};
 
 use crate::generated::library::{storage, v2019_01_01};
 
@@ -11,22 +11,23 @@ const WEIGHT: &str = "weight@2019-01-01";
 impl Augment<storage::ShelfProperties> for v2019_01_01::ShelfProperties {
     const WRITTEN_FOR: &'static str = "2020-06-01";
 
-    fn assign_to(&self, hub: &mut storage::ShelfProperties) -> Result<()> {
-        match self.weight.value().map(|text| (text, grams(text))) {
-            Some((_, Some(grams))) => hub.weight = Field::Value(grams),
-            Some((text, None)) => hub.bag.insert(WEIGHT, text.as_str().into()),
-            None => hub.weight = self.weight.clone().map(|_| 0),
+    fn into_stored(mut self) -> Result<storage::ShelfProperties> {
+        let weight = self.weight.take();
+        let mut hub: storage::ShelfProperties = self.up()?;
+        match weight.value().and_then(|text| grams(text)) {
+            Some(grams) => hub.weight = Field::Value(grams),
+            None if weight.value().is_some() => hub.bag.put(WEIGHT, weight),
+            None => hub.weight = weight.map(|_| 0),
         }
-        Ok(())
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::ShelfProperties) -> Result<()> {
-        let text = hub.bag.get(WEIGHT).and_then(|kept| kept.as_str()).map(str::to_owned);
-        self.weight = match text {
-            Some(text) => Field::Value(text),
-            None => hub.weight.map(|grams| format!("{grams} g")),
+    fn from_stored(mut stored: storage::ShelfProperties) -> Result<Self> {
+        let weight = match stored.bag.take(WEIGHT)? {
+            Field::Value(text) => Field::Value(text),
+            Field::Null | Field::Absent => stored.weight.map(|grams| format!("{grams} g")),
         };
-        Ok(())
+        Ok(Self { weight, ..Self::down(stored)? })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use hub::{Spoke, Value};
 use hubgen_example::generated::library::{storage, v2019_01_01, v2020_06_01};
+use hubgen_example::generated::readers;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -77,4 +78,42 @@ fn the_hook_of_a_type_converts_what_is_left_to_it() {
     };
     assert_eq!(weigh("12 g")["weight"], 12);
     assert_eq!(weigh("heavy")["$bag"], json!({"weight@2019-01-01": "heavy"}));
+}
+
+#[test]
+fn items_are_told_apart_by_the_keys_that_the_schema_names() {
+    let stored: readers::storage::Reader = read(json!({
+        "metadata": {},
+        "spec": {
+            "card": "1",
+            "guardians": [
+                {"card": "2", "name": "Ada", "phone": "22"},
+                {"card": "3", "name": "Ada", "phone": "33"},
+            ],
+            "loans": [
+                {"branch": "north", "copy": 1, "due": "May"},
+                {"branch": "north", "copy": 2, "due": "June"},
+                {"branch": "south", "copy": 1, "due": "July"},
+            ],
+        },
+    }));
+    let written: readers::v1alpha1::Reader = read(json!({
+        "metadata": {},
+        "spec": {
+            "card": "1",
+            "guardians": [{"card": "3", "name": "Eve"}, {"card": "2", "name": "Ada"}],
+            "loans": [{"branch": "south", "copy": 1}, {"branch": "north", "copy": 2}],
+        },
+    }));
+    let after = json(written.into_hub_over(stored).expect("a reader"));
+    let phones = json!([
+        {"card": "3", "name": "Eve", "phone": "33"},
+        {"card": "2", "name": "Ada", "phone": "22"},
+    ]);
+    assert_eq!(after["spec"]["guardians"], phones);
+    let dues = json!([
+        {"branch": "south", "copy": 1, "due": "July"},
+        {"branch": "north", "copy": 2, "due": "June"},
+    ]);
+    assert_eq!(after["spec"]["loans"], dues);
 }

@@ -11,6 +11,10 @@ use serde_json::{Map, Value, json};
 use crate::ir::{Api, Definition, Property, Shape, Type};
 use crate::version::Version;
 
+/// Where a blessed schema says which properties tell the items of a list apart: at the items' own
+/// type, for that is where a definition stands by itself.
+pub const ITEM_KEYS: &str = "x-item-keys";
+
 /// The JSON Schema of one version.
 pub fn schema(group: &str, version: &Version, api: &Api) -> Value {
     let resources = api.resources.values().map(|resource| {
@@ -54,6 +58,9 @@ fn definition_schema(definition: &Definition) -> Value {
             let mut schema = json!({"type": "object", "properties": properties});
             if !required.is_empty() {
                 schema["required"] = required.into();
+            }
+            if !object.keys.is_empty() {
+                schema[ITEM_KEYS] = object.keys.as_slice().into();
             }
             schema
         }

@@ -77,6 +77,9 @@ pub enum Shape {
 pub struct Object {
     /// In order of their wire names.
     pub properties: Vec<Property>,
+    /// The wire names of the properties that together tell the items of a list apart, where the
+    /// schema of the list says so.
+    pub keys: Vec<String>,
 }
 
 /// One property of an object.

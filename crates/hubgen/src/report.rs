@@ -309,7 +309,7 @@ fn how(conversion: &Conversion) -> String {
 }
 
 fn property<'a>(definition: &'a Definition, wire: &str) -> Option<&'a Property> {
-    let Shape::Object(Object { properties }) = &definition.shape else { return None };
+    let Shape::Object(Object { properties, .. }) = &definition.shape else { return None };
     properties.iter().find(|property| property.wire == wire)
 }
 

@@ -109,7 +109,7 @@ fn outline(definition: &Definition) -> String {
     match &definition.shape {
         Shape::Object(object) => {
             let properties: Vec<_> = object.properties.iter().map(property_outline).collect();
-            format!("object {name:?} {properties:?}")
+            format!("object {name:?} {properties:?} {:?}", object.keys)
         }
         Shape::Enum(values) => {
             let values: Vec<_> = values.values.iter().map(|value| &value.wire).collect();

@@ -74,6 +74,27 @@ fn entries_that_change_nothing_are_refused() {
 }
 
 #[test]
+fn a_version_that_an_entry_names_is_looked_at() {
+    for entry in [
+        "[[manual]]\ntype = 'Shelf'\nproperty = 'owner'\nversion = 'VERSION'",
+        "[[default]]\ntype = 'Shelf'\nproperty = 'width'\nversion = 'VERSION'\nvalue = 1",
+    ] {
+        let entry = |version| entry.replace("VERSION", version) + "\nbecause = 'of a test'\n";
+        let unknown = "speaks of the version `v11`, which no schema has";
+        check(&entry("v11"), &["hubgen.toml:9: ", unknown, "did you mean `v1`?"]);
+        check(&entry("v2"), &["hubgen.toml:9: ", "changes nothing", "did you mean version `v1`?"]);
+        accept(&entry("v1"));
+    }
+}
+
+/// Adds an entry that decides something.
+fn accept(entry: &str) {
+    let config = format!("{CONFIG}{entry}");
+    let here = directory(&[("v1.json", V1), ("v2.json", V2), ("hubgen.toml", &config)]);
+    hubgen(&["report", &text(&here.path().join("hubgen.toml"))]).unwrap();
+}
+
+#[test]
 fn every_entry_says_why() {
     let place = "[[manual]]\ntype = 'Shelf'\nproperty = 'owner'\n";
     check(place, &["hubgen.toml:9: ", "missing field `because`"]);

@@ -181,3 +181,31 @@ fn deep_schemas_do_not_exhaust_the_stack() {
     let config = text(&here.path().join("hubgen.toml"));
     hubgen(&["report", &config, "--type", "Thing"]).unwrap();
 }
+
+#[test]
+fn a_list_whose_items_do_not_have_its_key() {
+    let schema = "
+kind: CustomResourceDefinition
+spec:
+  group: g
+  names: {kind: Thing}
+  versions:
+    - name: v1
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            parts:
+              type: array
+              x-kubernetes-list-type: map
+              x-kubernetes-list-map-keys: [name]
+              items: {type: object, properties: {nam: {type: string}}}
+";
+    let config = "group = 'bad'\nformat = 'crd'\n[[schema]]\npath = 'a.yaml'\n";
+    let here = directory(&[("a.yaml", schema), ("hubgen.toml", config)]);
+    let refused = hubgen(&["generate", &text(&here.path().join("hubgen.toml"))]).unwrap_err();
+    let message = refused.to_string();
+    assert!(message.contains("told apart by `name`, which they do not have"), "{message}");
+    assert!(message.contains("/properties/parts"), "{message}");
+    assert!(!here.path().join("generated").exists(), "nothing is written");
+}

@@ -76,6 +76,22 @@ pub(crate) struct EnvironmentPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ConfigPath {
+    /// The app.
+    app: AppName,
+    /// The config.
+    name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SecretPath {
+    /// The app.
+    app: AppName,
+    /// The secret.
+    name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RoutePath {
     /// The app.
     pub(crate) app: AppName,
@@ -145,11 +161,20 @@ names_unit! {
     VersionsPath => |path| path.kind.0,
     FunctionPath => |_| Kind::Function,
     EnvironmentPath => |_| Kind::Environment,
+    ConfigPath => |_| Kind::Config,
+    SecretPath => |_| Kind::Secret,
     AliasPath => |_| Kind::Function,
 }
 
 impl EnvironmentPath {
     /// An environment of an app.
+    pub(crate) fn new(app: AppName, name: Name) -> Self {
+        Self { app, name }
+    }
+}
+
+impl SecretPath {
+    /// A secret of an app.
     pub(crate) fn new(app: AppName, name: Name) -> Self {
         Self { app, name }
     }

@@ -24,6 +24,14 @@ pub(crate) struct CascadeQuery {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct DeploymentQuery {
+    /// Only what this deployment owns.
+    #[serde(default)]
+    pub(crate) uid: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AfterQuery {
     /// Only versions with a larger number.
     #[serde(default)]

@@ -128,6 +128,9 @@ pub trait State {
     /// An app's living units of one kind, by name, visible or not.
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError>;
 
+    /// The living units of an app that belong to a deployment, by kind and name.
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError>;
+
     /// A surviving version.
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;
 
@@ -178,6 +181,13 @@ pub trait State {
 
     /// Every trigger with a latest version, of all apps, by app and name.
     fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError>;
+
+    /// The units of an app whose latest or newest version or draft names a config or secret, by name.
+    fn naming(&self, key: &UnitKey) -> Result<Vec<Unit>, StoreError>;
+
+    /// The name and first snapshot of a secret, if there ever was one, living or not. Read at start, to try
+    /// whether it opens.
+    fn some_secret(&self) -> Result<Option<(UnitKey, Digest)>, StoreError>;
 
     /// Whether any version or app version of an app ever had this id.
     fn id_taken(&self, app: &AppName, id: &VersionId) -> Result<bool, StoreError>;

@@ -15,6 +15,7 @@ use folio_model::{
 };
 use futures::future::BoxFuture;
 
+use super::Plaintext;
 use super::body::Body;
 use crate::logs::Logs;
 use crate::measure::Meter;
@@ -40,12 +41,53 @@ pub struct Plan {
     pub code: Content,
     /// What to call in them.
     pub entrypoint: Option<String>,
-    /// Its own environment variables.
-    pub variables: BTreeMap<String, String>,
+    /// Its environment variables, those of configs and secrets among them.
+    pub variables: Variables,
+    /// Files that it finds beside its code and cannot change: configs and secrets.
+    pub files: Vec<PlanFile>,
     /// How much of everything it gets.
     pub limits: RunLimits,
     /// What it did so far.
     pub meter: Arc<Meter>,
+}
+
+/// Environment variables. Some may be secrets, so none is shown, and all are wiped when they go.
+#[derive(Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(transparent)]
+pub struct Variables(BTreeMap<String, String>);
+
+impl std::ops::Deref for Variables {
+    type Target = BTreeMap<String, String>;
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Variables {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Drop for Variables {
+    fn drop(&mut self) {
+        self.0.values_mut().for_each(zeroize::Zeroize::zeroize);
+    }
+}
+
+/// A file that code finds, and what is in it. Shows only where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanFile {
+    /// Where code finds it.
+    pub path: PathBuf,
+    /// What is in it.
+    pub bytes: Plaintext,
 }
 
 /// Which state of a function a plan runs.

@@ -131,6 +131,30 @@ pub(crate) fn taken(
     Ok(others.find_map(|clash| clash))
 }
 
+/// The refusals of routes that take what another of them takes, or one that is there and not replaced. Reads every
+/// route there is.
+pub(crate) fn clashes(
+    state: &dyn State,
+    wanted: &[(UnitKey, &RouteSpec)],
+    replaced: &BTreeSet<UnitUid>,
+) -> Result<Vec<(usize, Error)>, StoreError> {
+    let standing = state.triggers()?;
+    let stays = standing.iter().filter(|standing| !replaced.contains(&standing.unit.uid));
+    let mut by_shape: HashMap<String, Vec<(&UnitKey, &RouteSpec)>> = HashMap::new();
+    for StandingTrigger { unit, spec } in stays {
+        let TriggerSpec::Http(spec) = spec else { continue };
+        by_shape.entry(shape(&spec.path)).or_default().push((&unit.key, spec));
+    }
+    let mut found = Vec::new();
+    for (place, (key, spec)) in wanted.iter().enumerate() {
+        let same = by_shape.entry(shape(&spec.path)).or_default();
+        let taken = same.iter().find_map(|other| clash((key, spec), *other));
+        found.extend(taken.map(|error| (place, error)));
+        same.push((key, spec));
+    }
+    Ok(found)
+}
+
 /// The refusal of a route for another one with a path of the same shape, if they share host and method.
 fn clash(
     (key, spec): (&UnitKey, &RouteSpec),
@@ -178,7 +202,7 @@ fn shared_methods(a: &RouteSpec, b: &RouteSpec) -> Option<String> {
 }
 
 /// Refuses patterns that cannot be compiled.
-pub(super) fn check_patterns(spec: &RouteSpec) -> Result<(), Error> {
+pub(crate) fn check_patterns(spec: &RouteSpec) -> Result<(), Error> {
     let RoutePath::Exact(path) = &spec.path else { return Ok(()) };
     let Ok(template) = PathTemplate::parse(path) else { return Ok(()) };
     for pattern in template.patterns() {

@@ -10,13 +10,14 @@ use folio_model::{
     VersionKey,
 };
 
+use super::delivery::{self, Delivery};
 use super::plans::{PlanKey, Plans};
 use super::table::Interest;
 use super::{Meaning, Slot, Split, Unresolved};
-use crate::ports::runtime::{Plan, RunLimits, Stage};
-use crate::ports::{State, StoreError};
+use crate::ports::runtime::{Plan, RunLimits, Stage, Variables};
+use crate::ports::{State, StoreError, Vault};
 use crate::resolve::{self, Resolved, What};
-use crate::{Class, Code, Explain, Limits, compose, environment, view};
+use crate::{Class, Code, Explain, Folio, Limits, compose, environment, view};
 
 /// What a reference means in a state.
 pub(super) struct Reading {
@@ -105,13 +106,9 @@ impl Explain for Unready {
 }
 
 /// Reads a slot's meaning in a state.
-pub(super) fn read(
-    state: &dyn State,
-    slot: &Slot,
-    plans: &Plans,
-    limits: &Limits,
-) -> Result<Reading, StoreError> {
-    let mut reader = Reader { state, slot, plans, limits, interests: HashSet::new() };
+pub(super) fn read(state: &dyn State, slot: &Slot, folio: &Folio) -> Result<Reading, StoreError> {
+    let (plans, limits, vault) = (&folio.serving.plans, folio.limits(), folio.vault.as_ref());
+    let mut reader = Reader { state, slot, plans, limits, vault, interests: HashSet::new() };
     let as_of = state.head()?;
     let meaning = match resolve::resolve(state, &slot.app, Kind::Function, &slot.reference) {
         Ok(resolved) => reader.resolved(resolved)?,
@@ -129,6 +126,7 @@ struct Reader<'a> {
     slot: &'a Slot,
     plans: &'a Plans,
     limits: &'a Limits,
+    vault: &'a dyn Vault,
     interests: HashSet<Interest>,
 }
 
@@ -222,7 +220,14 @@ impl Reader<'_> {
         let Some(code) = self.code(&package)? else {
             return Ok(Err(Unresolved::of(&self.unready(target, &spec, &package)?)));
         };
-        Ok(Ok(self.plans.keep(self.make(target, spec, environment, code))))
+        let app = &target.unit.key.app;
+        let delivery = match delivery::open(self.state, self.vault, app, &spec)? {
+            Ok(delivery) => delivery,
+            Err(error) => return Ok(Err(Unresolved::of(&error))),
+        };
+        let plan = self.make(target, spec, environment, code);
+        let Delivery { variables, files } = delivery;
+        Ok(Ok(self.plans.keep(Plan { variables, files, ..plan })))
     }
 
     /// The files that a package runs, once they are there.
@@ -269,7 +274,8 @@ impl Reader<'_> {
             code,
             entrypoint: spec.entrypoint,
             limits: run_limits(&spec.run, self.limits),
-            variables: spec.run.variables,
+            variables: Variables::default(),
+            files: Vec::new(),
             meter: Arc::default(),
         }
     }

@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::measure::Meter;
-    use crate::ports::runtime::RunLimits;
+    use crate::ports::runtime::{RunLimits, Variables};
 
     fn plan(number: u64) -> Arc<Plan> {
         let id: VersionId = format!("v{number}").parse().unwrap();
@@ -129,7 +129,8 @@ mod tests {
             spec: EnvironmentSpec::of(RuntimeKind::Nodejs),
             code: Content { tree: Digest::of(b"t"), layout: Layout::File },
             entrypoint: None,
-            variables: std::collections::BTreeMap::default(),
+            variables: Variables::default(),
+            files: Vec::new(),
             limits: RunLimits {
                 timeout: Duration::from_secs(1),
                 memory_bytes: 1,

@@ -167,6 +167,7 @@ fn touched(edit: &Edit, tell: &mut dyn FnMut(Interest)) {
                 tell(Interest::Unit(uid));
             }
         }
-        Edit::Describe { .. } | Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
+        Edit::Describe { .. } | Edit::Own { .. } => {}
+        Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
     }
 }

@@ -1,8 +1,8 @@
 //! Checks that taking an entry back breaks nothing that came after it. Start at [`check`].
 
 use folio_model::{
-    Digest, Draft, Edit, Kind, Number, Place, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version,
-    VersionKey,
+    Digest, Draft, Edit, Kind, Number, Owner, Place, Pointer, Snapshot, Unit, UnitKey, UnitUid,
+    Version, VersionKey,
 };
 
 use super::reversal::Reversal;
@@ -60,6 +60,7 @@ fn changed(
         Edit::SetDraft { uid, from, to } => {
             draft_changed(state, reversal, *uid, (from.as_ref(), to.as_ref()))
         }
+        Edit::Own { uid, from, .. } => owned_again(state, *uid, from.as_ref()),
         Edit::Describe { uid, number, from, .. } => {
             described_again(state, VersionKey { unit: *uid, number: *number }, from)
         }
@@ -90,6 +91,17 @@ fn named_if(
     let unit = reversal.name(state, uid)?;
     let of = unit.map_or_else(String::new, |key| format!(" of {key}"));
     Ok(Some(format!("version {}{of}", version.id)))
+}
+
+/// Whether a unit belongs to another deployment by now.
+fn owned_again(
+    state: &dyn State,
+    uid: UnitUid,
+    from: Option<&Owner>,
+) -> Result<Option<String>, StoreError> {
+    let Some(unit) = state.unit_by_uid(uid)? else { return Ok(None) };
+    let changed = unit.owner.as_ref() != from;
+    Ok(changed.then(|| format!("the deployment that {} belongs to", unit.key)))
 }
 
 /// Whether a version has no unit to return to, is there already, lost its package, or lost its names: its id

@@ -77,7 +77,7 @@ impl Reversal {
                     self.leaving.gone.insert(pointer.clone());
                 }
             }
-            Edit::DeleteUnit { .. } | Edit::Describe { .. } => {}
+            Edit::DeleteUnit { .. } | Edit::Describe { .. } | Edit::Own { .. } => {}
             Edit::CreateUnit { .. } | Edit::Publish { .. } => {}
             Edit::CreateApp { .. }
             | Edit::AddToken { .. }

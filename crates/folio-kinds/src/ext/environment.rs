@@ -1,8 +1,10 @@
 //! An environment of Fission's: images say what runs and builds code. folio pulls none: a
 //! well-known image stands for a runtime of folio's own, and all of it is kept.
 
+use std::mem::{replace, take};
+
 use folio_model::{RuntimeKind, image};
-use hub::{Augment, Bag, Field, Object, Result, Symbol};
+use hub::{Augment, Bag, Field, Object, Result, Spoke as _, Symbol};
 
 use super::lens::{self, Lens};
 use crate::generated::kinds::fission_io_v1::{
@@ -19,73 +21,86 @@ const CONTRACT: i64 = 3;
 impl Augment<storage::EnvironmentSpec> for EnvironmentSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
 
-    fn assign_to(&self, hub: &mut storage::EnvironmentSpec) -> Result<()> {
+    fn into_stored(mut self) -> Result<storage::EnvironmentSpec> {
+        let runtime = replace(&mut self.runtime, of_image(String::new()));
+        let builder = self.builder.take();
+        let access = self.allow_access_to_external_network.take();
+        let version = self.version;
+        let mut hub: storage::EnvironmentSpec = self.up()?;
         let bag = &mut hub.bag;
-        runtime_up(&self.runtime, &mut hub.runtime, &mut hub.image, bag)?;
-        hub.builder = lens::up::<Builder>(&self.builder, bag)?;
-        hub.network = lens::up::<Network>(&self.allow_access_to_external_network, bag)?;
-        if self.version != CONTRACT {
-            bag.insert(VERSION, self.version.into());
+        runtime_up(runtime, &mut hub.runtime, &mut hub.image, bag);
+        hub.builder = lens::up::<Builder>(builder, bag);
+        hub.network = lens::up::<Network>(access, bag);
+        if version != CONTRACT {
+            bag.insert(VERSION, version.into());
         }
-        Ok(())
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::EnvironmentSpec) -> Result<()> {
-        let bag = &hub.bag;
-        let kept: Field<EnvironmentSpecRuntime> = lens::kept(bag, RUNTIME)?;
+    fn from_stored(mut stored: storage::EnvironmentSpec) -> Result<Self> {
+        let bag = &mut stored.bag;
+        let kept: Field<EnvironmentSpecRuntime> = bag.take(RUNTIME)?;
+        let builder = lens::down::<Builder>(&stored.builder, bag)?;
+        let allow_access_to_external_network = lens::down::<Network>(&stored.network, bag)?;
+        let version = bag.take(VERSION)?.into_value().unwrap_or(CONTRACT);
         let mut runtime = kept.into_value().unwrap_or_else(|| of_image(String::new()));
-        runtime.image = image_of(hub);
-        self.runtime = runtime;
-        self.builder = lens::down::<Builder>(&hub.builder, bag)?;
-        self.allow_access_to_external_network = lens::down::<Network>(&hub.network, bag)?;
-        self.version = lens::kept(bag, VERSION)?.into_value().unwrap_or(CONTRACT);
-        Ok(())
+        runtime.image = match stored.image.take() {
+            Field::Value(image) => image,
+            Field::Null | Field::Absent => image_of(&stored).to_owned(),
+        };
+        Ok(Self {
+            allow_access_to_external_network,
+            builder,
+            runtime,
+            version,
+            ..Self::down(stored)?
+        })
     }
 
-    fn complete(stored: &storage::EnvironmentSpec, new: &mut storage::EnvironmentSpec) {
+    fn complete(stored: &mut storage::EnvironmentSpec, new: &mut storage::EnvironmentSpec) {
         if image_of(stored) == image_of(new) {
-            new.image = stored.image.clone();
-            new.runtime = stored.runtime.clone();
+            new.image = stored.image.take();
+            new.runtime = stored.runtime.take();
         } else if new.runtime.is_absent() {
             // Another image of the same server says nothing new about what starts it.
-            new.runtime = stored.runtime.clone();
+            new.runtime = stored.runtime.take();
         }
-        lens::overlay::<Builder>(&stored.builder, &mut new.builder);
-        lens::overlay::<Network>(&stored.network, &mut new.network);
+        lens::overlay::<Builder>(&mut stored.builder, &mut new.builder);
+        lens::overlay::<Network>(&mut stored.network, &mut new.network);
     }
 }
 
+/// Takes the image for the hub, and keeps what it does not say.
 fn runtime_up(
-    spoke: &EnvironmentSpecRuntime,
+    mut spoke: EnvironmentSpecRuntime,
     runtime: &mut Field<Symbol>,
     image: &mut Field<String>,
     bag: &mut Bag,
-) -> Result<()> {
-    if !spoke.image.is_empty() {
-        *image = Field::Value(spoke.image.clone());
-    }
+) {
     if let Some(kind) = image::runtime(&spoke.image) {
         *runtime = Field::Value(Symbol::Borrowed(word(kind)));
     }
-    if of_image(spoke.image.clone()) != *spoke {
-        bag.put(RUNTIME, Field::Value(spoke.clone()))?;
+    let name = take(&mut spoke.image);
+    if !name.is_empty() {
+        *image = Field::Value(name);
     }
-    Ok(())
+    if spoke != of_image(String::new()) {
+        bag.put(RUNTIME, Field::Value(spoke));
+    }
 }
 
 /// The image that an environment names, or the one that stands for its runtime.
-fn image_of(hub: &storage::EnvironmentSpec) -> String {
+fn image_of(hub: &storage::EnvironmentSpec) -> &str {
     if let Some(image) = hub.image.value() {
-        return image.clone();
+        return image;
     }
-    let image = match hub.runtime.value().map(AsRef::as_ref) {
+    match hub.runtime.value().map(AsRef::as_ref) {
         Some("nodejs") => "fission/node-env",
         Some("python") => "fission/python-env",
         Some("binary") => "fission/binary-env",
         Some("wasm") => "fission/wasm-env",
         _ => "",
-    };
-    image.to_owned()
+    }
 }
 
 fn word(kind: RuntimeKind) -> &'static str {

@@ -1,9 +1,12 @@
 //! A function of Fission's: its package and entry point are one property, its settings for running
 //! are spread over the spec, times are in seconds.
 
-use hub::{Augment, Bag, Field, Result};
+use std::mem::replace;
+
+use hub::{Augment, Bag, Field, Result, Spoke as _};
 
 use super::lens::{self, Lens};
+use super::reference::{self, Reference as _, say};
 use crate::generated::kinds::fission_io_v1::{
     FunctionSpec, FunctionSpecEnvironment, FunctionSpecInvokeStrategy,
     FunctionSpecInvokeStrategyExecutionStrategy, FunctionSpecPackage,
@@ -17,67 +20,84 @@ const STRATEGY: &str = "InvokeStrategy@fission.io/v1";
 impl Augment<storage::FunctionSpec> for FunctionSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
 
-    fn assign_to(&self, hub: &mut storage::FunctionSpec) -> Result<()> {
+    fn into_stored(mut self) -> Result<storage::FunctionSpec> {
+        let environment = replace(&mut self.environment, FunctionSpecEnvironment::unnamed());
+        let package = replace(&mut self.package, FunctionSpecPackage::empty());
+        let strategy = replace(&mut self.invoke_strategy, FunctionSpecInvokeStrategy::empty());
+        let (timeout, idle) = (self.function_timeout.take(), self.idletimeout.take());
+        let (requests, once) = (self.requests_per_pod.take(), self.once_only.take());
+        let mut hub: storage::FunctionSpec = self.up()?;
         let bag = &mut hub.bag;
-        hub.environment = lens::up::<Environment>(&Field::Value(self.environment.clone()), bag)?;
-        hub.entrypoint = package_up(&self.package, &mut hub.package, bag)?;
+        hub.environment = environment.up(bag);
+        (hub.package, hub.entrypoint) = package_up(package, bag);
         let mut run = storage::FunctionSpecRun {
-            timeout_ms: lens::up::<Timeout>(&self.function_timeout, bag)?,
-            idle_ms: lens::up::<Idle>(&self.idletimeout, bag)?,
-            concurrency: lens::up::<Concurrency>(&self.requests_per_pod, bag)?,
-            requests_per_worker: lens::up::<OnceOnly>(&self.once_only, bag)?,
+            timeout_ms: lens::up::<Timeout>(timeout, bag),
+            idle_ms: lens::up::<Idle>(idle, bag),
+            concurrency: lens::up::<Concurrency>(requests, bag),
+            requests_per_worker: lens::up::<OnceOnly>(once, bag),
             ..Default::default()
         };
-        strategy_up(&self.invoke_strategy, &mut run, bag)?;
+        strategy_up(strategy, &mut run, bag);
         if run != storage::FunctionSpecRun::default() {
             hub.run = Field::Value(run);
         }
-        Ok(())
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::FunctionSpec) -> Result<()> {
-        let bag = &hub.bag;
-        self.environment = lens::down_required::<Environment>(&hub.environment, bag)?;
-        self.package = package_down(hub)?;
-        let nothing = storage::FunctionSpecRun::default();
-        let run = hub.run.value().unwrap_or(&nothing);
-        self.function_timeout = lens::down::<Timeout>(&run.timeout_ms, bag)?;
-        self.idletimeout = lens::down::<Idle>(&run.idle_ms, bag)?;
-        self.requests_per_pod = lens::down::<Concurrency>(&run.concurrency, bag)?;
-        self.once_only = lens::down::<OnceOnly>(&run.requests_per_worker, bag)?;
-        self.invoke_strategy = strategy_down(run, bag)?;
-        Ok(())
+    fn from_stored(mut stored: storage::FunctionSpec) -> Result<Self> {
+        let bag = &mut stored.bag;
+        let environment = FunctionSpecEnvironment::down(stored.environment.take(), bag)?;
+        let package = package_down(stored.package.take(), stored.entrypoint.take(), bag)?;
+        let run = stored.run.take().into_value().unwrap_or_default();
+        let function_timeout = lens::down::<Timeout>(&run.timeout_ms, bag)?;
+        let idletimeout = lens::down::<Idle>(&run.idle_ms, bag)?;
+        let requests_per_pod = lens::down::<Concurrency>(&run.concurrency, bag)?;
+        let once_only = lens::down::<OnceOnly>(&run.requests_per_worker, bag)?;
+        let invoke_strategy = strategy_down(&run, bag)?;
+        Ok(Self {
+            environment,
+            function_timeout,
+            idletimeout,
+            invoke_strategy,
+            once_only,
+            package,
+            requests_per_pod,
+            ..Self::down(stored)?
+        })
     }
 
-    fn complete(stored: &storage::FunctionSpec, new: &mut storage::FunctionSpec) {
-        lens::overlay::<Environment>(&stored.environment, &mut new.environment);
-        let name = |package: &Field<storage::FunctionSpecPackage>| {
-            package.value().and_then(|package| package.name.value().cloned())
-        };
+    fn complete(stored: &mut storage::FunctionSpec, new: &mut storage::FunctionSpec) {
+        reference::overlay(&mut stored.environment, &mut new.environment);
         // A pin is that of the package it was made for.
-        if name(&stored.package) == name(&new.package) {
-            new.package = stored.package.clone();
+        if package_name(&stored.package) == package_name(&new.package) {
+            new.package = stored.package.take();
         }
         if stored.entrypoint.value() == new.entrypoint.value() {
-            new.entrypoint = stored.entrypoint.clone();
+            new.entrypoint = stored.entrypoint.take();
         }
-        let Field::Value(stored) = &stored.run else {
-            return hub::keep(stored.run.clone(), &mut new.run);
-        };
-        let written = std::mem::take(&mut new.run).into_value().unwrap_or_default();
-        new.run = Field::Value(run_over(stored, written));
+        match stored.run.take() {
+            Field::Value(stored) => {
+                let written = new.run.take().into_value().unwrap_or_default();
+                new.run = Field::Value(run_over(stored, written));
+            }
+            stored => hub::keep(stored, &mut new.run),
+        }
     }
+}
+
+fn package_name(package: &Field<storage::FunctionSpecPackage>) -> Option<&String> {
+    package.value().and_then(|package| package.name.value())
 }
 
 /// What is stored of the settings, with those that Fission has a word for as they were written.
 fn run_over(
-    stored: &storage::FunctionSpecRun,
+    mut stored: storage::FunctionSpecRun,
     mut written: storage::FunctionSpecRun,
 ) -> storage::FunctionSpecRun {
-    lens::overlay::<Timeout>(&stored.timeout_ms, &mut written.timeout_ms);
-    lens::overlay::<Idle>(&stored.idle_ms, &mut written.idle_ms);
-    lens::overlay::<Concurrency>(&stored.concurrency, &mut written.concurrency);
-    lens::overlay::<OnceOnly>(&stored.requests_per_worker, &mut written.requests_per_worker);
+    lens::overlay::<Timeout>(&mut stored.timeout_ms, &mut written.timeout_ms);
+    lens::overlay::<Idle>(&mut stored.idle_ms, &mut written.idle_ms);
+    lens::overlay::<Concurrency>(&mut stored.concurrency, &mut written.concurrency);
+    lens::overlay::<OnceOnly>(&mut stored.requests_per_worker, &mut written.requests_per_worker);
     for (stored, written) in
         [(&stored.scale_min, &mut written.scale_min), (&stored.scale_max, &mut written.scale_max)]
     {
@@ -92,40 +112,7 @@ fn run_over(
         requests_per_worker: written.requests_per_worker,
         scale_min: written.scale_min,
         scale_max: written.scale_max,
-        ..stored.clone()
-    }
-}
-
-/// The environment's name; its namespace is kept.
-struct Environment;
-
-impl Lens for Environment {
-    type Spoke = FunctionSpecEnvironment;
-    type Hub = String;
-    const KEY: &'static str = "environment@fission.io/v1";
-
-    fn up(spoke: &FunctionSpecEnvironment) -> Option<String> {
-        spoke.name.value().cloned()
-    }
-
-    fn down(
-        name: &String,
-        kept: Option<FunctionSpecEnvironment>,
-    ) -> Option<FunctionSpecEnvironment> {
-        let kept = kept.unwrap_or_else(unnamed);
-        Some(FunctionSpecEnvironment { name: Field::Value(name.clone()), ..kept })
-    }
-
-    fn nothing() -> Option<FunctionSpecEnvironment> {
-        Some(unnamed())
-    }
-}
-
-fn unnamed() -> FunctionSpecEnvironment {
-    FunctionSpecEnvironment {
-        name: Field::Absent,
-        namespace: String::new(),
-        unknown: hub::Object::new(),
+        ..stored
     }
 }
 
@@ -187,29 +174,57 @@ impl Lens for OnceOnly {
     }
 }
 
-/// Returns the entry point, and keeps what name and entry point do not say.
+/// Takes the name of the package and the entry point for the hub, and keeps what they do not say.
 fn package_up(
-    package: &FunctionSpecPackage,
-    hub: &mut Field<storage::FunctionSpecPackage>,
+    mut package: FunctionSpecPackage,
     bag: &mut Bag,
-) -> Result<Field<String>> {
-    let name = package.packageref.value().and_then(|reference| reference.name.value());
-    if let Some(name) = name {
-        let name = Field::Value(name.clone());
-        *hub = Field::Value(storage::FunctionSpecPackage { name, ..Default::default() });
+) -> (Field<storage::FunctionSpecPackage>, Field<String>) {
+    let entry = value_of(&mut package.function_name);
+    let name = package.packageref.value_mut().map(|reference| value_of(&mut reference.name));
+    let name = name.unwrap_or_default();
+    if name.value().is_some() && package.packageref.value() == Some(&named_only()) {
+        package.packageref = Field::Absent;
     }
-    let entry = package.function_name.value();
-    if rebuilt(FunctionSpecPackage::empty(), name, entry) != *package {
-        bag.put(PACKAGE, Field::Value(package.clone()))?;
+    if package != FunctionSpecPackage::empty() {
+        bag.put(PACKAGE, Field::Value(package));
     }
-    Ok(entry.cloned().map_or(Field::Absent, Field::Value))
+    let package = |name| storage::FunctionSpecPackage { name, ..Default::default() };
+    let name = if name.is_absent() { Field::Absent } else { Field::Value(package(name)) };
+    (name, entry)
 }
 
-fn package_down(hub: &storage::FunctionSpec) -> Result<FunctionSpecPackage> {
-    let kept: Field<FunctionSpecPackage> = lens::kept(&hub.bag, PACKAGE)?;
-    let name = hub.package.value().and_then(|package| package.name.value());
-    let kept = kept.into_value().unwrap_or_else(FunctionSpecPackage::empty);
-    Ok(rebuilt(kept, name, hub.entrypoint.value()))
+/// Takes a value out; `null` stays, for the hub does not say it.
+fn value_of<T>(field: &mut Field<T>) -> Field<T> {
+    if field.value().is_some() { field.take() } else { Field::Absent }
+}
+
+/// Puts the hub's name and entry point to what was kept.
+fn package_down(
+    hub: Field<storage::FunctionSpecPackage>,
+    entry: Field<String>,
+    bag: &mut Bag,
+) -> Result<FunctionSpecPackage> {
+    let kept: Field<FunctionSpecPackage> = bag.take(PACKAGE)?;
+    let mut package = kept.into_value().unwrap_or_else(FunctionSpecPackage::empty);
+    let name = hub.into_value().and_then(|package| package.name.into_value());
+    if name.is_some() && package.packageref.value().is_none() {
+        package.packageref = Field::Value(named_only());
+    }
+    if let Some(reference) = package.packageref.value_mut() {
+        say(&mut reference.name, name);
+    }
+    say(&mut package.function_name, entry.into_value());
+    Ok(package)
+}
+
+/// A reference that has nothing but its name, without it.
+fn named_only() -> FunctionSpecPackagePackageref {
+    FunctionSpecPackagePackageref {
+        name: Field::Absent,
+        namespace: Field::Absent,
+        resourceversion: Field::Absent,
+        unknown: hub::Object::new(),
+    }
 }
 
 impl FunctionSpecPackage {
@@ -222,53 +237,26 @@ impl FunctionSpecPackage {
     }
 }
 
-/// A package with the name and the entry point that are given.
-fn rebuilt(
-    mut package: FunctionSpecPackage,
-    name: Option<&String>,
-    entry: Option<&String>,
-) -> FunctionSpecPackage {
-    if name.is_some() && package.packageref.value().is_none() {
-        package.packageref = Field::Value(FunctionSpecPackagePackageref {
-            name: Field::Absent,
-            namespace: Field::Absent,
-            resourceversion: Field::Absent,
-            unknown: hub::Object::new(),
-        });
-    }
-    if let Some(reference) = package.packageref.value_mut() {
-        say(&mut reference.name, name);
-    }
-    say(&mut package.function_name, entry);
-    package
-}
-
-/// Writes what the hub says; what it does not say stays only where it is no value.
-fn say<T: Clone>(field: &mut Field<T>, said: Option<&T>) {
-    match said {
-        Some(said) => *field = Field::Value(said.clone()),
-        None if field.value().is_some() => *field = Field::Absent,
-        None => {}
-    }
-}
-
 /// Keeps the strategy, and takes its scales where they count: only two of the three executors
 /// know them.
 fn strategy_up(
-    strategy: &FunctionSpecInvokeStrategy,
+    strategy: FunctionSpecInvokeStrategy,
     run: &mut storage::FunctionSpecRun,
     bag: &mut Bag,
-) -> Result<()> {
-    let (min, max) = scales(strategy);
-    (run.scale_min, run.scale_max) = (min, max);
-    if scaled(FunctionSpecInvokeStrategy::empty(), run) != *strategy {
-        bag.put(STRATEGY, Field::Value(strategy.clone()))?;
+) {
+    (run.scale_min, run.scale_max) = scales(&strategy);
+    let is_said = strategy.strategy_type.is_absent()
+        && scaled(FunctionSpecInvokeStrategy::empty(), run) == strategy;
+    if !is_said {
+        bag.put(STRATEGY, Field::Value(strategy));
     }
-    Ok(())
 }
 
-fn strategy_down(run: &storage::FunctionSpecRun, bag: &Bag) -> Result<FunctionSpecInvokeStrategy> {
-    let kept: Field<FunctionSpecInvokeStrategy> = lens::kept(bag, STRATEGY)?;
+fn strategy_down(
+    run: &storage::FunctionSpecRun,
+    bag: &mut Bag,
+) -> Result<FunctionSpecInvokeStrategy> {
+    let kept: Field<FunctionSpecInvokeStrategy> = bag.take(STRATEGY)?;
     let kept = kept.into_value().unwrap_or_else(FunctionSpecInvokeStrategy::empty);
     Ok(scaled(kept, run))
 }

@@ -3,14 +3,13 @@
 //! What the hub cannot say is kept in the bag beside it. What the hub says wins: a kept value only
 //! adds what the hub has no word for, so that a change made through another version is seen.
 
-use hub::serde::Serialize;
 use hub::serde::de::DeserializeOwned;
-use hub::{Bag, Error, Field, Result, Value};
+use hub::{Bag, Error, Field, Keep, Result};
 
 /// Two spellings of one thing.
 pub(super) trait Lens {
     /// What a version writes.
-    type Spoke: Clone + PartialEq + Serialize + DeserializeOwned;
+    type Spoke: Clone + PartialEq + Keep + DeserializeOwned;
     /// What the hub has.
     type Hub: Clone + PartialEq;
     /// Where in the bag the version's value is kept if the hub's does not say all of it.
@@ -30,21 +29,21 @@ pub(super) trait Lens {
 }
 
 /// Returns the hub's value for a version's, and keeps what it does not say.
-pub(super) fn up<L: Lens>(spoke: &Field<L::Spoke>, bag: &mut Bag) -> Result<Field<L::Hub>> {
+pub(super) fn up<L: Lens>(spoke: Field<L::Spoke>, bag: &mut Bag) -> Field<L::Hub> {
     if spoke.value().is_some() && spoke.value() == L::nothing().as_ref() {
-        return Ok(Field::Absent);
+        return Field::Absent;
     }
     let hub = spoke.value().and_then(L::up);
     let said = hub.as_ref().and_then(|hub| L::down(hub, None));
     if said.as_ref() != spoke.value() || matches!(spoke, Field::Null) {
-        bag.put(L::KEY, spoke.clone())?;
+        bag.put(L::KEY, spoke);
     }
-    Ok(hub.map_or(Field::Absent, Field::Value))
+    hub.map_or(Field::Absent, Field::Value)
 }
 
 /// Returns the version's value for the hub's, with what was kept of it.
-pub(super) fn down<L: Lens>(hub: &Field<L::Hub>, bag: &Bag) -> Result<Field<L::Spoke>> {
-    let kept: Field<L::Spoke> = kept(bag, L::KEY)?;
+pub(super) fn down<L: Lens>(hub: &Field<L::Hub>, bag: &mut Bag) -> Result<Field<L::Spoke>> {
+    let kept: Field<L::Spoke> = bag.take(L::KEY)?;
     let said = hub.value().and_then(|hub| L::down(hub, kept.value().cloned()));
     if let Some(said) = said {
         return Ok(Field::Value(said));
@@ -55,26 +54,15 @@ pub(super) fn down<L: Lens>(hub: &Field<L::Hub>, bag: &Bag) -> Result<Field<L::S
 }
 
 /// Completes a new value of the hub: what the version cannot tell apart stays as it is stored.
-pub(super) fn overlay<L: Lens>(stored: &Field<L::Hub>, new: &mut Field<L::Hub>) {
+pub(super) fn overlay<L: Lens>(stored: &mut Field<L::Hub>, new: &mut Field<L::Hub>) {
     let seen = |hub: &Field<L::Hub>| hub.value().and_then(|hub| L::down(hub, None));
     if seen(stored) == seen(new) {
-        *new = stored.clone();
+        *new = stored.take();
     }
 }
 
 /// Returns what [`down`] does, or the value that says nothing.
-pub(super) fn down_required<L: Lens>(hub: &Field<L::Hub>, bag: &Bag) -> Result<L::Spoke> {
+pub(super) fn down_required<L: Lens>(hub: &Field<L::Hub>, bag: &mut Bag) -> Result<L::Spoke> {
     let value = down::<L>(hub, bag)?.into_value().or_else(L::nothing);
     value.ok_or_else(|| Error::new("a value, which this version requires", "none"))
-}
-
-/// Returns what the bag keeps under a key.
-pub(super) fn kept<T: DeserializeOwned>(bag: &Bag, key: &'static str) -> Result<Field<T>> {
-    match bag.get(key) {
-        None => Ok(Field::Absent),
-        Some(Value::Null) => Ok(Field::Null),
-        Some(value) => hub::serde_json::from_value(value.clone())
-            .map(Field::Value)
-            .map_err(|error| Error::new(format!("what is kept as `{key}`"), error.to_string())),
-    }
 }

@@ -1,7 +1,9 @@
 //! A route of Fission's: the path is one of two properties, the methods another two, and browsers
 //! remember for a duration with a unit.
 
-use hub::{Augment, Bag, Field, Result};
+use std::mem::replace;
+
+use hub::{Augment, Bag, Field, Result, Spoke as _};
 
 use super::lens::{self, Lens};
 use super::targets::Routed;
@@ -19,31 +21,45 @@ const METHODS: &str = "methods@fission.io/v1";
 impl Augment<storage::HTTPTriggerSpec> for HTTPTriggerSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
 
-    fn assign_to(&self, hub: &mut storage::HTTPTriggerSpec) -> Result<()> {
-        let reference = Field::Value(self.functionref.clone());
-        hub.targets = lens::up::<Routed>(&reference, &mut hub.bag)?;
-        hub.path = Place::of(self).up(&mut hub.bag)?;
-        hub.methods = methods_up(&self.method, &self.methods, &mut hub.bag)?;
-        Ok(())
+    fn into_stored(mut self) -> Result<storage::HTTPTriggerSpec> {
+        let nothing = Routed::nothing().expect("a reference that says nothing");
+        let reference = Field::Value(replace(&mut self.functionref, nothing));
+        let place = Place {
+            url: self.relativeurl.take(),
+            prefix: self.prefix.take(),
+            keep: self.keep_prefix.take(),
+        };
+        let (method, methods) = (self.method.take(), self.methods.take());
+        let mut hub: storage::HTTPTriggerSpec = self.up()?;
+        hub.targets = lens::up::<Routed>(reference, &mut hub.bag);
+        hub.path = place.up(&mut hub.bag);
+        hub.methods = methods_up(method, methods, &mut hub.bag);
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::HTTPTriggerSpec) -> Result<()> {
-        self.functionref = lens::down_required::<Routed>(&hub.targets, &hub.bag)?;
-        let place = Place::down(hub.path.value(), &hub.bag)?;
-        self.relativeurl = place.url;
-        self.prefix = place.prefix;
-        self.keep_prefix = place.keep;
-        (self.method, self.methods) = methods_down(&hub.methods, &hub.bag)?;
-        Ok(())
+    fn from_stored(mut stored: storage::HTTPTriggerSpec) -> Result<Self> {
+        let bag = &mut stored.bag;
+        let functionref = lens::down_required::<Routed>(&stored.targets, bag)?;
+        let Place { url, prefix, keep } = Place::down(stored.path.value(), bag)?;
+        let (method, methods) = methods_down(stored.methods.take(), bag)?;
+        Ok(Self {
+            functionref,
+            relativeurl: url,
+            prefix,
+            keep_prefix: keep,
+            method,
+            methods,
+            ..Self::down(stored)?
+        })
     }
 
-    fn complete(stored: &storage::HTTPTriggerSpec, new: &mut storage::HTTPTriggerSpec) {
-        lens::overlay::<Routed>(&stored.targets, &mut new.targets);
+    fn complete(stored: &mut storage::HTTPTriggerSpec, new: &mut storage::HTTPTriggerSpec) {
+        lens::overlay::<Routed>(&mut stored.targets, &mut new.targets);
         if Place::said(stored.path.value()) == Place::said(new.path.value()) {
-            new.path = stored.path.clone();
+            new.path = stored.path.take();
         }
         if stored.methods.value() == new.methods.value() {
-            new.methods = stored.methods.clone();
+            new.methods = stored.methods.take();
         }
     }
 }
@@ -57,12 +73,8 @@ struct Place {
 }
 
 impl Place {
-    fn of(spec: &HTTPTriggerSpec) -> Self {
-        Self { url: spec.relativeurl.clone(), prefix: spec.prefix.clone(), keep: spec.keep_prefix }
-    }
-
     /// The path it means: a prefix goes before a whole path. What the path does not say is kept.
-    fn up(self, bag: &mut Bag) -> Result<Field<storage::HTTPTriggerSpecPath>> {
+    fn up(self, bag: &mut Bag) -> Field<storage::HTTPTriggerSpecPath> {
         let full = |text: &Field<String>| text.value().filter(|text| !text.is_empty()).cloned();
         let path = match (full(&self.prefix), full(&self.url)) {
             (Some(path), _) => Field::Value(below(path, self.keep == Field::Value(true))),
@@ -71,22 +83,22 @@ impl Place {
         };
         let said = Self::said(path.value());
         if said.url != self.url {
-            bag.put(URL, self.url)?;
+            bag.put(URL, self.url);
         }
         if said.prefix != self.prefix {
-            bag.put(PREFIX, self.prefix)?;
+            bag.put(PREFIX, self.prefix);
         }
         if said.keep != self.keep {
-            bag.put(KEEP, self.keep)?;
+            bag.put(KEEP, self.keep);
         }
-        Ok(path)
+        path
     }
 
-    fn down(path: Option<&storage::HTTPTriggerSpecPath>, bag: &Bag) -> Result<Self> {
+    fn down(path: Option<&storage::HTTPTriggerSpecPath>, bag: &mut Bag) -> Result<Self> {
         let Self { url, prefix, keep } = Self::said(path);
-        let kept_url: Field<String> = lens::kept(bag, URL)?;
-        let kept_prefix: Field<String> = lens::kept(bag, PREFIX)?;
-        let kept_keep: Field<bool> = lens::kept(bag, KEEP)?;
+        let kept_url: Field<String> = bag.take(URL)?;
+        let kept_prefix: Field<String> = bag.take(PREFIX)?;
+        let kept_keep: Field<bool> = bag.take(KEEP)?;
         // A whole path that is kept means nothing beside a prefix, and no prefix is kept that would.
         let is_prefix = !prefix.is_absent();
         let is_idle = |kept: &Field<String>| kept.value().is_none_or(String::is_empty);
@@ -140,56 +152,66 @@ fn below(path: String, keep: bool) -> storage::HTTPTriggerSpecPath {
 /// The methods that count: those of the list, or else the single one. The single one is kept, and
 /// the list beside it, so that both come back.
 fn methods_up(
+    method: Field<HTTPTriggerSpecMethod>,
+    methods: Field<Vec<HTTPTriggerSpecMethods>>,
+    bag: &mut Bag,
+) -> Field<Vec<String>> {
+    let hub = methods_that_count(&method, &methods);
+    if !method.is_absent() {
+        bag.put(METHOD, method);
+        bag.put(METHODS, methods);
+    } else if matches!(methods, Field::Null) {
+        bag.put(METHODS, methods);
+    }
+    hub
+}
+
+fn methods_that_count(
     method: &Field<HTTPTriggerSpecMethod>,
     methods: &Field<Vec<HTTPTriggerSpecMethods>>,
-    bag: &mut Bag,
-) -> Result<Field<Vec<String>>> {
-    if !method.is_absent() {
-        bag.put(METHOD, method.clone())?;
-        bag.put(METHODS, methods.clone())?;
-    } else if matches!(methods, Field::Null) {
-        bag.put(METHODS, methods.clone())?;
-    }
-    let only = method.value().map(|method| method.as_str().to_owned());
+) -> Field<Vec<String>> {
+    let only = method.value().map(HTTPTriggerSpecMethod::as_str);
     let only = only.filter(|method| !method.is_empty());
-    Ok(match (methods.value(), only) {
+    match (methods.value(), only) {
         (Some(methods), only) if only.is_none() || !methods.is_empty() => {
             Field::Value(methods.iter().map(|method| method.as_str().to_owned()).collect())
         }
-        (_, Some(only)) => Field::Value(vec![only]),
+        (_, Some(only)) => Field::Value(vec![only.to_owned()]),
         (_, None) => Field::Absent,
-    })
+    }
 }
 
 fn methods_down(
-    hub: &Field<Vec<String>>,
-    bag: &Bag,
+    hub: Field<Vec<String>>,
+    bag: &mut Bag,
 ) -> Result<(Field<HTTPTriggerSpecMethod>, Field<Vec<HTTPTriggerSpecMethods>>)> {
-    let method = lens::kept(bag, METHOD)?;
-    let methods = lens::kept(bag, METHODS)?;
-    let was = methods_up(&method, &methods, &mut Bag::default())?;
-    if was.value() == hub.value() && !(method.is_absent() && methods.is_absent()) {
+    let method = bag.take(METHOD)?;
+    let methods = bag.take(METHODS)?;
+    let is_kept = !(method.is_absent() && methods.is_absent());
+    if is_kept && methods_that_count(&method, &methods).value() == hub.value() {
         return Ok((method, methods));
     }
-    let said = hub.value().map(|methods| methods.iter().cloned().map(Into::into).collect());
+    let said = hub.into_value().map(|methods| methods.into_iter().map(Into::into).collect());
     Ok((Field::Absent, said.map_or(Field::Absent, Field::Value)))
 }
 
 impl Augment<storage::HTTPTriggerSpecCors> for HTTPTriggerSpecCorsConfig {
     const WRITTEN_FOR: &'static str = "folio.dev/v1beta1";
 
-    fn assign_to(&self, hub: &mut storage::HTTPTriggerSpecCors) -> Result<()> {
-        hub.max_age_seconds = lens::up::<MaxAge>(&self.max_age, &mut hub.bag)?;
-        Ok(())
+    fn into_stored(mut self) -> Result<storage::HTTPTriggerSpecCors> {
+        let max_age = self.max_age.take();
+        let mut hub: storage::HTTPTriggerSpecCors = self.up()?;
+        hub.max_age_seconds = lens::up::<MaxAge>(max_age, &mut hub.bag);
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::HTTPTriggerSpecCors) -> Result<()> {
-        self.max_age = lens::down::<MaxAge>(&hub.max_age_seconds, &hub.bag)?;
-        Ok(())
+    fn from_stored(mut stored: storage::HTTPTriggerSpecCors) -> Result<Self> {
+        let max_age = lens::down::<MaxAge>(&stored.max_age_seconds, &mut stored.bag)?;
+        Ok(Self { max_age, ..Self::down(stored)? })
     }
 
-    fn complete(stored: &storage::HTTPTriggerSpecCors, new: &mut storage::HTTPTriggerSpecCors) {
-        lens::overlay::<MaxAge>(&stored.max_age_seconds, &mut new.max_age_seconds);
+    fn complete(stored: &mut storage::HTTPTriggerSpecCors, new: &mut storage::HTTPTriggerSpecCors) {
+        lens::overlay::<MaxAge>(&mut stored.max_age_seconds, &mut new.max_age_seconds);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use hub::{Augment, Field, Object, Result};
+use hub::{Augment, Field, Object, Result, Spoke as _};
 
 use super::lens::{self, Lens};
 use crate::generated::kinds::fission_io_v1::{
@@ -166,61 +166,67 @@ targets!(Watched: KubernetesWatchTriggerSpecFunctionref => KubernetesWatchTrigge
 impl Augment<storage::TimeTriggerSpec> for TimeTriggerSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
 
-    fn assign_to(&self, hub: &mut storage::TimeTriggerSpec) -> Result<()> {
-        let reference = Field::Value(self.functionref.clone());
-        hub.targets = lens::up::<Timed>(&reference, &mut hub.bag)?;
-        Ok(())
+    fn into_stored(mut self) -> Result<storage::TimeTriggerSpec> {
+        let nothing = Timed::nothing().expect("a reference that says nothing");
+        let reference = Field::Value(std::mem::replace(&mut self.functionref, nothing));
+        let mut hub: storage::TimeTriggerSpec = self.up()?;
+        hub.targets = lens::up::<Timed>(reference, &mut hub.bag);
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::TimeTriggerSpec) -> Result<()> {
-        self.functionref = lens::down_required::<Timed>(&hub.targets, &hub.bag)?;
-        Ok(())
+    fn from_stored(mut stored: storage::TimeTriggerSpec) -> Result<Self> {
+        let functionref = lens::down_required::<Timed>(&stored.targets, &mut stored.bag)?;
+        Ok(Self { functionref, ..Self::down(stored)? })
     }
 
-    fn complete(stored: &storage::TimeTriggerSpec, new: &mut storage::TimeTriggerSpec) {
-        lens::overlay::<Timed>(&stored.targets, &mut new.targets);
+    fn complete(stored: &mut storage::TimeTriggerSpec, new: &mut storage::TimeTriggerSpec) {
+        lens::overlay::<Timed>(&mut stored.targets, &mut new.targets);
     }
 }
 
 impl Augment<storage::MessageQueueTriggerSpec> for MessageQueueTriggerSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
 
-    fn assign_to(&self, hub: &mut storage::MessageQueueTriggerSpec) -> Result<()> {
-        hub.targets = lens::up::<Queued>(&self.functionref, &mut hub.bag)?;
-        Ok(())
+    fn into_stored(mut self) -> Result<storage::MessageQueueTriggerSpec> {
+        let reference = self.functionref.take();
+        let mut hub: storage::MessageQueueTriggerSpec = self.up()?;
+        hub.targets = lens::up::<Queued>(reference, &mut hub.bag);
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::MessageQueueTriggerSpec) -> Result<()> {
-        self.functionref = lens::down::<Queued>(&hub.targets, &hub.bag)?;
-        Ok(())
+    fn from_stored(mut stored: storage::MessageQueueTriggerSpec) -> Result<Self> {
+        let functionref = lens::down::<Queued>(&stored.targets, &mut stored.bag)?;
+        Ok(Self { functionref, ..Self::down(stored)? })
     }
 
     fn complete(
-        stored: &storage::MessageQueueTriggerSpec,
+        stored: &mut storage::MessageQueueTriggerSpec,
         new: &mut storage::MessageQueueTriggerSpec,
     ) {
-        lens::overlay::<Queued>(&stored.targets, &mut new.targets);
+        lens::overlay::<Queued>(&mut stored.targets, &mut new.targets);
     }
 }
 
 impl Augment<storage::KubernetesWatchTriggerSpec> for KubernetesWatchTriggerSpec {
     const WRITTEN_FOR: &'static str = "folio.dev/v1";
 
-    fn assign_to(&self, hub: &mut storage::KubernetesWatchTriggerSpec) -> Result<()> {
-        let reference = Field::Value(self.functionref.clone());
-        hub.targets = lens::up::<Watched>(&reference, &mut hub.bag)?;
-        Ok(())
+    fn into_stored(mut self) -> Result<storage::KubernetesWatchTriggerSpec> {
+        let nothing = Watched::nothing().expect("a reference that says nothing");
+        let reference = Field::Value(std::mem::replace(&mut self.functionref, nothing));
+        let mut hub: storage::KubernetesWatchTriggerSpec = self.up()?;
+        hub.targets = lens::up::<Watched>(reference, &mut hub.bag);
+        Ok(hub)
     }
 
-    fn assign_from(&mut self, hub: &storage::KubernetesWatchTriggerSpec) -> Result<()> {
-        self.functionref = lens::down_required::<Watched>(&hub.targets, &hub.bag)?;
-        Ok(())
+    fn from_stored(mut stored: storage::KubernetesWatchTriggerSpec) -> Result<Self> {
+        let functionref = lens::down_required::<Watched>(&stored.targets, &mut stored.bag)?;
+        Ok(Self { functionref, ..Self::down(stored)? })
     }
 
     fn complete(
-        stored: &storage::KubernetesWatchTriggerSpec,
+        stored: &mut storage::KubernetesWatchTriggerSpec,
         new: &mut storage::KubernetesWatchTriggerSpec,
     ) {
-        lens::overlay::<Watched>(&stored.targets, &mut new.targets);
+        lens::overlay::<Watched>(&mut stored.targets, &mut new.targets);
     }
 }

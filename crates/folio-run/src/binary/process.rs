@@ -157,6 +157,7 @@ fn cell(
             mount(&room.directory, invoke::INSIDE),
         ],
         writes: Vec::new(),
+        files: plan.files.clone(),
         network: plan.spec.network,
         forward: None,
         memory_bytes: plan.limits.memory_bytes,

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folio_core::ports::runtime::{CallError, Plan, RuntimePorts};
+use folio_core::ports::runtime::{CallError, Plan, PlanFile, RuntimePorts};
 use folio_model::{EnvironmentSpec, Network};
 
 use crate::code::{self, Code, CodeStore, Remover};
@@ -59,6 +59,7 @@ pub(super) struct Program {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
     pub(super) variables: Vec<(OsString, OsString)>,
+    pub(super) files: Vec<PlanFile>,
     pub(super) network: Network,
     pub(super) size: Size,
     /// Where it is to listen.
@@ -90,6 +91,7 @@ impl Site {
             program,
             arguments: arguments.iter().map(OsString::from).collect(),
             variables: Vec::new(),
+            files: Vec::new(),
             network: spec.network,
             size,
             port,
@@ -110,6 +112,7 @@ impl Site {
             program: found.program,
             arguments,
             variables: variables(plan),
+            files: plan.files.clone(),
             network: plan.spec.network,
             size: Size::of(plan),
             port: self.port(plan.spec.network)?,
@@ -134,6 +137,7 @@ impl Site {
             directory: path(USER_FUNCTIONS),
             reads: reads.into_iter().chain(ours).collect(),
             writes: vec![Mount { from: room.user_functions(), to: path(USER_FUNCTIONS) }],
+            files: program.files,
             network: program.network,
             forward: Some(Forward { socket: room.forwarded(), port }),
             memory_bytes: program.size.memory_bytes,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use folio_core::ports::runtime::PlanFile;
 use folio_model::Network;
 
 /// Whether prisoners are confined at all.
@@ -30,6 +31,9 @@ pub struct Cell {
     pub reads: Vec<Mount>,
     /// What it sees and can change. Files and directories in it become the [owner](super::Jail::owner)'s.
     pub writes: Vec<Mount>,
+    /// Files that lie nowhere outside: they are written into memory that only the cell sees, and it cannot change
+    /// them.
+    pub files: Vec<PlanFile>,
     /// What it can reach.
     pub network: Network,
     /// A port inside that is reached through a socket outside.

@@ -79,7 +79,7 @@ pub(super) struct Root {
     pub(super) trees: Vec<Tree>,
     /// What each link says, and where it is.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
-    pub(super) files: Vec<(PathBuf, String)>,
+    pub(super) files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// One file, or a directory with everything in it.

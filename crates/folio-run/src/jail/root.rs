@@ -46,7 +46,9 @@ fn open_tree(tree: &Tree) -> io::Result<OwnedFd> {
 /// Builds the new root and makes it the current directory.
 pub(super) fn build(root: &Root, opened: Vec<OwnedFd>) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    rustix::mount::mount("folio", SITE, "tmpfs", flags, c"mode=755,size=1m")?;
+    let options = format!("mode=755,size={}", room(&root.files));
+    let options = std::ffi::CString::new(options).map_err(io::Error::other)?;
+    rustix::mount::mount("folio", SITE, "tmpfs", flags, options.as_c_str())?;
     rustix::process::chdir(SITE)?;
     let mut mounts: Vec<(&Tree, OwnedFd)> = root.trees.iter().zip(opened).collect();
     // What lies inside another mount is mounted after it.
@@ -56,8 +58,8 @@ pub(super) fn build(root: &Root, opened: Vec<OwnedFd>) -> io::Result<()> {
     }
     for (path, text) in &root.files {
         let path = inside(path)?;
-        make_parent(&path)?;
-        fs::write(&path, text)?;
+        make_parent(&path).map_err(|error| about(&error, &path))?;
+        fs::write(&path, text).map_err(|error| about(&error, &path))?;
     }
     // Links last: until then no path in the new root can lead out of it.
     for (says, path) in &root.links {
@@ -66,6 +68,13 @@ pub(super) fn build(root: &Root, opened: Vec<OwnedFd>) -> io::Result<()> {
         symlink(says, &path).map_err(|error| about(&error, &path))?;
     }
     Ok(())
+}
+
+/// Bytes of memory for the root itself, with the files in it.
+fn room(files: &[(PathBuf, Vec<u8>)]) -> usize {
+    const OWN: usize = 1024 * 1024;
+    const PAGE: usize = 4096;
+    OWN + files.iter().map(|(_, bytes)| bytes.len().next_multiple_of(PAGE) + PAGE).sum::<usize>()
 }
 
 fn attach(to: &Path, opened: &OwnedFd) -> io::Result<()> {

@@ -66,9 +66,10 @@ pub(super) fn root(network: Network, identity: Identity, interpreters: &Interpre
         ("/etc/group", format!("function:x:{group}:\n")),
         ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".to_owned()),
     ];
-    root.files.extend(files.map(|(path, text)| (path.into(), text)));
+    root.files.extend(files.map(|(path, text)| (path.into(), text.into_bytes())));
     if network == Network::None {
-        root.files.push(("/etc/hosts".into(), "127.0.0.1 localhost\n::1 localhost\n".to_owned()));
+        let hosts = b"127.0.0.1 localhost\n::1 localhost\n".to_vec();
+        root.files.push(("/etc/hosts".into(), hosts));
     }
     root
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use folio_core::ports::runtime::{CallError, Plan};
+use folio_core::ports::runtime::{CallError, Plan, PlanFile};
 use folio_model::Name;
 use tokio::time::Instant;
 
@@ -37,10 +37,14 @@ impl Generics {
     /// Takes a worker that fits a plan, or makes one, and sees to the next.
     pub(crate) async fn take(self: &Arc<Self>, plan: &Plan) -> Result<Arc<Worker>, CallError> {
         let key = (plan.environment.clone(), Fitting::of(plan));
+        if !plan.files.is_empty() {
+            // Nothing can be put into a jail that stands, so what needs files is started with them.
+            return self.make(&key.1, plan.files.clone()).await;
+        }
         let found = self.pop(&key, plan.spec.poolsize.unwrap_or(1));
         let worker = match found {
             Some(worker) => Ok(worker),
-            None => self.make(&key.1).await,
+            None => self.make(&key.1, Vec::new()).await,
         };
         self.refill(&key);
         worker
@@ -99,10 +103,14 @@ impl Generics {
         shelf.ready.pop()
     }
 
-    async fn make(&self, fitting: &Fitting) -> Result<Arc<Worker>, CallError> {
-        match worker::start(&self.host, fitting).await {
+    async fn make(
+        &self,
+        fitting: &Fitting,
+        files: Vec<PlanFile>,
+    ) -> Result<Arc<Worker>, CallError> {
+        match worker::start(&self.host, fitting, files.clone()).await {
             Err(CallError::Busy) if self.evict() || self.host.reclaim() => {
-                worker::start(&self.host, fitting).await
+                worker::start(&self.host, fitting, files).await
             }
             other => other,
         }
@@ -121,7 +129,7 @@ impl Generics {
 
     // Makes one and puts it on its shelf once it is up.
     async fn stock(self: Arc<Self>, key: (Name, Fitting)) {
-        let made = worker::start(&self.host, &key.1).await;
+        let made = worker::start(&self.host, &key.1, Vec::new()).await;
         let up = match &made {
             Ok(worker) => tokio::time::timeout(BOOT_MAX, worker.booted()).await,
             Err(error) => Ok(Err(error.clone())),

@@ -69,7 +69,7 @@ fn hex(number: u128, text: &mut [u8; 32]) {
 /// What a guest finds around it: its variables, its files, the sockets it is allowed.
 pub(super) fn surroundings(plan: &Plan, files: Option<&Path>) -> WasiCtxBuilder {
     let mut wasi = WasiCtxBuilder::new();
-    for (name, value) in &plan.variables {
+    for (name, value) in plan.variables.iter() {
         wasi.env(name, value);
     }
     wasi.arg(plan.function.as_str());

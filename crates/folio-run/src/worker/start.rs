@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use folio_core::logs::Stream;
-use folio_core::ports::runtime::{CallError, Plan};
+use folio_core::ports::runtime::{CallError, Plan, PlanFile};
 use folio_model::{Network, RuntimeKind};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use tokio::net::UnixStream;
@@ -87,8 +87,12 @@ impl Drop for Room {
     }
 }
 
-/// Starts a generic worker. It may not be up yet when this returns.
-pub(crate) async fn start(host: &Arc<Host>, fitting: &Fitting) -> Result<Arc<Worker>, CallError> {
+/// Starts a worker that finds these files. It may not be up yet when this returns.
+pub(crate) async fn start(
+    host: &Arc<Host>,
+    fitting: &Fitting,
+    files: Vec<PlanFile>,
+) -> Result<Arc<Worker>, CallError> {
     let interpreter = interpreter(host, fitting.runtime)?;
     let admitted = host.admit().ok_or(CallError::Busy)?;
     let unavailable = |error: io::Error| {
@@ -106,7 +110,8 @@ pub(crate) async fn start(host: &Arc<Host>, fitting: &Fitting) -> Result<Arc<Wor
     let ours = std::os::unix::net::UnixStream::from(ours);
     ours.set_nonblocking(true).map_err(unavailable)?;
     let ours = UnixStream::from_std(ours).map_err(unavailable)?;
-    let cell = Cell { descriptors: vec![theirs], ..cell(host, fitting, &interpreter, &room.0) };
+    let cell = cell(host, fitting, &interpreter, &room.0);
+    let cell = Cell { files, descriptors: vec![theirs], ..cell };
     let jail = Arc::clone(&host.jail);
     let prisoner = tokio::task::spawn_blocking(move || jail.start(cell)).await;
     let prisoner = prisoner.map_err(|error| unavailable(io::Error::other(error)))?;
@@ -205,6 +210,7 @@ fn cell(host: &Host, fitting: &Fitting, interpreter: &Interpreter, room: &Path) 
             mount(room, invoke::INSIDE),
         ],
         writes: Vec::new(),
+        files: Vec::new(),
         network: fitting.network,
         forward: None,
         memory_bytes: fitting.memory_bytes,

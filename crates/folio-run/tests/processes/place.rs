@@ -1,6 +1,5 @@
 //! A place to run things in: a run directory, a jail, blobs in memory, and plans for functions.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use bytes::Bytes;
 use folio_core::content::{FileEntry, TreeBuilder, chunk};
 use folio_core::logs::Logs;
 use folio_core::ports::runtime::{
-    Call, CallError, Invoke, Plan, RequestId, RunLimits, RuntimePorts, Stage,
+    Call, CallError, Invoke, Plan, RequestId, RunLimits, RuntimePorts, Stage, Variables,
 };
 use folio_core::ports::{Blobs, Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, RuntimeKind, UnitUid};
@@ -116,7 +115,8 @@ pub(crate) fn plan(runtime: RuntimeKind, code: Content, entrypoint: Option<&str>
         spec: EnvironmentSpec::of(runtime),
         code,
         entrypoint: entrypoint.map(str::to_owned),
-        variables: BTreeMap::new(),
+        variables: Variables::default(),
+        files: Vec::new(),
         limits: RunLimits {
             timeout: Duration::from_secs(20),
             memory_bytes: 512 * MIB,

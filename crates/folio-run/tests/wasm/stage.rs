@@ -1,6 +1,5 @@
 //! A server's wasm environment without the server: versions from bytes, requests without HTTP.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use folio_core::logs::{Line, Logs};
 use folio_core::ports::runtime::{
-    Call, CallError, Invoke, Plan, RequestId, RunLimits, Stage as At,
+    Call, CallError, Invoke, Plan, RequestId, RunLimits, Stage as At, Variables,
 };
 use folio_core::ports::{Body, SystemClock};
 use folio_model::{Content, Digest, EnvironmentSpec, Layout, Network, RuntimeKind, UnitUid};
@@ -142,7 +141,8 @@ fn plan(code: &[u8]) -> Plan {
         spec: EnvironmentSpec { network: Network::None, ..EnvironmentSpec::of(RuntimeKind::Wasm) },
         code: Content { tree: Digest::of(code), layout: Layout::File },
         entrypoint: None,
-        variables: BTreeMap::new(),
+        variables: Variables::default(),
+        files: Vec::new(),
         limits: RunLimits {
             timeout: Duration::from_secs(20),
             memory_bytes: 64 * MIB,

@@ -3,13 +3,14 @@
 
 use folio_core::ports::{State, StoreError, TokenRecord};
 use folio_model::{
-    AppName, Change, Digest, Draft, Edit, Entry, Kind, Number, Origin, Snapshot, Unit, UnitKey,
-    UnitUid, Version, VersionKey,
+    AppName, Change, Digest, Draft, Edit, Entry, Kind, Number, Origin, Owner, Snapshot, Unit,
+    UnitKey, UnitUid, Version, VersionKey,
 };
 
 use super::rows::{Rows, UnitRow};
 
 mod builds;
+mod names;
 mod places;
 mod pointers;
 mod triggers;
@@ -29,6 +30,7 @@ impl Rows {
             edit.unit().map_or(Ok(()), |uid| self.touch(&change.app, uid, entry.seq))?;
         }
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
+        self.note_names(change);
         self.app_version(change, entry)?;
         if let Some(answer) = &change.answer {
             let new = !self.answers.has(&answer.key);
@@ -63,6 +65,7 @@ impl Rows {
             Edit::CreateUnit { uid, key, origin } => self.create_unit(*uid, key, *origin, seq)?,
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,
             Edit::RestoreUnit { uid, key } => self.restore_unit(*uid, key)?,
+            Edit::Own { uid, from, to } => self.own(*uid, from.as_ref(), to.as_ref())?,
             Edit::SetDraft { uid, from, to } => self.set_draft(*uid, from.as_ref(), to.as_ref())?,
             Edit::Publish { uid, version, waits } => {
                 self.publish(self.living(*uid)?, version, *waits)?;
@@ -122,8 +125,17 @@ impl Rows {
         let key = key.clone();
         self.names.put(key.clone(), uid);
         self.app_units.put((key.app.clone(), uid), ());
-        let (latest, newest, draft) = (None, None, None);
-        self.put_unit(Unit { uid, key, origin, next_number, latest, newest, draft, revision });
+        self.put_unit(Unit {
+            uid,
+            key,
+            origin,
+            owner: None,
+            next_number,
+            latest: None,
+            newest: None,
+            draft: None,
+            revision,
+        });
         Ok(())
     }
 
@@ -142,6 +154,19 @@ impl Rows {
         let row = deleted.ok_or_else(|| StoreError::Conflict { what: key.to_string() })?;
         self.names.put(key.clone(), uid);
         self.put_unit(row.unit);
+        Ok(())
+    }
+
+    fn own(
+        &mut self,
+        uid: UnitUid,
+        from: Option<&Owner>,
+        to: Option<&Owner>,
+    ) -> Result<(), StoreError> {
+        let mut unit = self.living(uid)?;
+        ensure(unit.owner.as_ref() == from, || format!("the owner of {}", unit.key))?;
+        unit.owner = to.cloned();
+        self.put_unit(unit);
         Ok(())
     }
 

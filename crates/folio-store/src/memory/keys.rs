@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::Hash;
 
-use folio_model::{AppName, Digest, Name, Number, Pointer, UnitUid, VersionId};
+use folio_model::{AppName, Digest, Name, Number, Pointer, UnitKey, UnitUid, VersionId};
 
 use super::rows::Rows;
 use super::table::Table;
@@ -20,12 +20,14 @@ pub(crate) struct Keys {
     pub(crate) app_versions: BTreeSet<(AppName, Number)>,
     pub(crate) builds: BTreeSet<Digest>,
     pub(crate) aimed_at: BTreeSet<(AppName, Name)>,
+    pub(crate) named: BTreeSet<UnitKey>,
 }
 
 impl Rows {
     /// Everything these rows have a name for.
     pub(super) fn keys(&self) -> Keys {
         let aimed_at = self.aimed_at.range(..).filter(|(_, triggers)| !triggers.is_empty());
+        let named = self.named_by.range(..).filter(|(_, units)| !units.is_empty());
         Keys {
             apps: of(&self.apps),
             tokens: of(&self.tokens),
@@ -36,6 +38,7 @@ impl Rows {
             app_versions: of(&self.app_versions),
             builds: of(&self.builds),
             aimed_at: aimed_at.map(|(key, _)| key.clone()).collect(),
+            named: named.map(|(key, _)| key.clone()).collect(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folio_core::ports::TokenRecord;
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Name, Number,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
     Placement, Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
     VersionKey,
 };
@@ -82,6 +82,9 @@ rows! {
     /// The functions each trigger's latest version names.
     aims: UnitUid => BTreeSet<Name>,
     aimed_at: (AppName, Name) => BTreeSet<UnitUid>,
+    /// The configs and secrets that units name.
+    names_of: UnitUid => BTreeSet<(Kind, Name)>,
+    named_by: UnitKey => BTreeSet<UnitUid>,
 }
 
 impl Rows {

@@ -9,7 +9,7 @@ use folio_model::{
 };
 use uuid::Uuid;
 
-use super::rows::{Interval, Rows};
+use super::rows::{Interval, Rows, UnitRow};
 
 impl State for Rows {
     fn head(&self) -> Result<u64, StoreError> {
@@ -39,6 +39,15 @@ impl State for Rows {
         Ok(keys
             .map(|(_, uid)| self.units.get(uid).expect("names lead to units").unit.clone())
             .collect())
+    }
+
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
+        let is_owned = |unit: &Unit| unit.owner.as_ref().is_some_and(|own| own.uid == deployment);
+        let mut owned = Vec::new();
+        for kind in Kind::ALL {
+            owned.extend(self.units(app, kind)?.into_iter().filter(is_owned));
+        }
+        Ok(owned)
     }
 
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
@@ -119,6 +128,23 @@ impl State for Rows {
         let mut triggers: Vec<_> = units.filter_map(|unit| self.standing(unit)).collect();
         triggers.sort_by(|a, b| a.unit.key.cmp(&b.unit.key));
         Ok(triggers)
+    }
+
+    fn naming(&self, key: &UnitKey) -> Result<Vec<Unit>, StoreError> {
+        let naming = self.named_by.get(key).into_iter().flatten();
+        let mut units: Vec<_> = naming.filter_map(|uid| self.living_unit(*uid)).collect();
+        units.sort_by(|a, b| a.key.name.cmp(&b.key.name));
+        Ok(units)
+    }
+
+    fn some_secret(&self) -> Result<Option<(UnitKey, Digest)>, StoreError> {
+        let secrets = self.units.range(..).filter(|(_, row)| row.unit.key.kind == Kind::Secret);
+        let first = |(uid, row): (&UnitUid, &UnitRow)| {
+            let versions = VersionKey { unit: *uid, number: Number::FIRST }..=last_of(*uid);
+            let (_, version) = self.versions.range(versions).next()?;
+            Some((row.unit.key.clone(), version.snapshot))
+        };
+        Ok(secrets.into_iter().find_map(first))
     }
 
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {
@@ -283,7 +309,11 @@ impl Rows {
         let own = self.snapshots.get(&snapshot);
         let pinned = own.and_then(|snapshot| match snapshot {
             Snapshot::Function(spec) => self.snapshots.get(&spec.package.snapshot),
-            Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
+            Snapshot::Package(_)
+            | Snapshot::Environment(_)
+            | Snapshot::Trigger(_)
+            | Snapshot::Config(_)
+            | Snapshot::Secret(_) => None,
         });
         let both = own.into_iter().chain(pinned);
         both.flat_map(Snapshot::contents).map(|content| content.tree)

@@ -16,6 +16,7 @@ use super::state::builds::own_key;
 
 mod builds;
 mod edits;
+mod names;
 mod places;
 mod pointers;
 mod triggers;
@@ -48,6 +49,7 @@ impl Writing<'_> {
         self.snapshots(&change.snapshots)?;
         change.edits.iter().try_for_each(|edit| self.edit(&change.app, edit))?;
         change.edits.iter().try_for_each(|edit| self.nothing_dangles(edit))?;
+        self.names(change)?;
         self.app_version(change)?;
         change.answer.iter().try_for_each(|answer| self.answer(answer))?;
         index::require(self.session, &change.requires, change.at)?;
@@ -95,6 +97,7 @@ impl Writing<'_> {
         for content in snapshot.contents() {
             run(self.conn, sql, params![digest.as_bytes(), content.tree.as_bytes()])?;
         }
+        self.snapshot_names(digest, snapshot)?;
         self.session.known(|known| known.snapshots.put(digest, ()));
         Ok(added == 1)
     }
@@ -120,7 +123,11 @@ impl Writing<'_> {
 pub(super) fn package_pin(snapshot: &Snapshot) -> Option<Digest> {
     match snapshot {
         Snapshot::Function(spec) => Some(spec.package.snapshot),
-        Snapshot::Package(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
+        Snapshot::Package(_)
+        | Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => None,
     }
 }
 

@@ -21,6 +21,9 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/006_hub.sql")),
     Step::plain(include_str!("../schema/007_fewer_pages.sql")),
     Step::plain(include_str!("../schema/008_small_packs.sql")),
+    Step::plain(include_str!("../schema/009_owners.sql")),
+    Step::plain(include_str!("../schema/010_pending.sql")),
+    Step::plain(include_str!("../schema/011_named.sql")),
 ];
 
 /// What turns one schema into the next.

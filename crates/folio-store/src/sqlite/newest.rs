@@ -100,6 +100,10 @@ impl State for Newest<'_> {
         self.seen().units(app, kind)
     }
 
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
+        self.seen().owned(app, deployment)
+    }
+
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
         self.seen().version(key)
     }
@@ -150,6 +154,14 @@ impl State for Newest<'_> {
 
     fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError> {
         self.seen().triggers()
+    }
+
+    fn naming(&self, key: &UnitKey) -> Result<Vec<Unit>, StoreError> {
+        self.seen().naming(key)
+    }
+
+    fn some_secret(&self) -> Result<Option<(UnitKey, Digest)>, StoreError> {
+        self.seen().some_secret()
     }
 
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {

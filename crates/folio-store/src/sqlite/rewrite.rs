@@ -1,6 +1,7 @@
 //! Brings stored snapshots to the newest version of the hub, a few at a time. A snapshot keeps its digest: what
 //! was published stays what it is called, and the new body has a digest of its own beside it.
 
+use folio_core::crash;
 use folio_core::ports::{Migrated, StoreError};
 use folio_kinds::HUB_VERSION;
 use folio_model::{Digest, Timestamp, canonical};
@@ -24,9 +25,11 @@ pub(super) fn batch(
         let sql = "UPDATE snapshots SET body = ?2, hub = ?3, rewritten = ?4 WHERE digest = ?1";
         let own = Digest::of(&body);
         run(conn, sql, params![name.as_bytes(), body, HUB_VERSION, own.as_bytes()])?;
+        crash::point("rewrite.body");
     }
     let rewritten = older.len() as u64;
     let done_at = if older.len() < limit { Some(done(conn, rewritten, at)?) } else { None };
+    crash::point("rewrite.noted");
     Ok(Migrated { hub: HUB_VERSION.to_owned(), rewritten, done_at })
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct Known {
     /// Blobs that are stored.
     pub(crate) blobs: Recent<Digest, Row>,
     pub(crate) numbers: HashMap<Meta, u64>,
+    /// Whether any snapshot names a config or secret.
+    pub(crate) any_names: Option<bool>,
 }
 
 impl Known {

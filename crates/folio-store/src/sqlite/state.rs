@@ -10,6 +10,7 @@ use rusqlite::Connection;
 
 pub(crate) mod builds;
 pub(crate) mod history;
+pub(crate) mod names;
 pub(crate) mod places;
 pub(crate) mod pointers;
 pub(crate) mod triggers;
@@ -42,6 +43,10 @@ impl State for Seen<'_> {
 
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {
         units::of_kind(self.0, app, kind)
+    }
+
+    fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
+        units::owned(self.0, app, deployment)
     }
 
     fn version(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {
@@ -94,6 +99,14 @@ impl State for Seen<'_> {
 
     fn triggers(&self) -> Result<Vec<StandingTrigger>, StoreError> {
         triggers::standing(self.0)
+    }
+
+    fn naming(&self, key: &UnitKey) -> Result<Vec<Unit>, StoreError> {
+        names::naming(self.0, key)
+    }
+
+    fn some_secret(&self) -> Result<Option<(UnitKey, Digest)>, StoreError> {
+        names::some_secret(self.0)
     }
 
     fn users(&self, package: VersionKey) -> Result<Vec<VersionKey>, StoreError> {

@@ -42,6 +42,7 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
         kind: Kind::Function,
         name: "hello".parse().unwrap(),
         latest: latest.then(|| (number(1), version_id("f1"), frozen.digest())),
+        pending: None,
         draft: Some(frozen.digest()),
     };
     let token = Edit::AddToken {

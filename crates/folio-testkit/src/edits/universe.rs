@@ -1,16 +1,18 @@
 //! The small universe random edits play in, so that they meet.
 
-use folio_model::{AppName, BuildRecord, Digest, Kind, PackageSpec, Snapshot, UnitKey, UnitUid};
+use folio_model::{
+    AppName, BuildRecord, Digest, FunctionSpec, Kind, PackageSpec, Snapshot, UnitKey, UnitUid,
+};
 use uuid::Uuid;
 
 use crate::conformance::ledger::world::{
-    environment, failed, function, package, route, source, succeeded,
+    config, environment, failed, function, package, pin, route, source, succeeded,
 };
 
 /// How many units there are.
-pub(super) const UNITS: usize = 6;
+pub(super) const UNITS: usize = 7;
 /// How many snapshots there are.
-pub(super) const SNAPSHOTS: usize = 11;
+pub(super) const SNAPSHOTS: usize = 14;
 /// How many things can be built.
 pub(super) const RECIPES: usize = 3;
 
@@ -30,6 +32,7 @@ pub(super) fn key(unit: usize) -> UnitKey {
         (Kind::Environment, "python"),
         (Kind::Trigger, "shop"),
         (Kind::Trigger, "admin"),
+        (Kind::Config, "settings"),
     ][unit];
     UnitKey { app: app(), kind, name: name.parse().expect("a name") }
 }
@@ -52,8 +55,17 @@ pub(super) fn snapshot(index: usize) -> Snapshot {
         7 => function(&package("ready")),
         8 => environment("one"),
         9 => route(&["hello", "other"]),
-        _ => route(&["hello@1"]),
+        10 => route(&["hello@1"]),
+        11 => config("one"),
+        12 => naming(&package("ready")),
+        _ => naming(&Snapshot::Package(spec(0))),
     }
+}
+
+/// A function that names the config.
+fn naming(package: &Snapshot) -> Snapshot {
+    let Snapshot::Function(spec) = function(package) else { unreachable!("it is a function") };
+    Snapshot::Function(FunctionSpec { configs: vec![pin("settings", &config("one"))], ..spec })
 }
 
 /// A snapshot after everything it stands on.
@@ -61,6 +73,8 @@ pub(super) fn with_pins(index: usize) -> Vec<Snapshot> {
     let below = match index {
         3..=5 => vec![environment("one"), snapshot(index - 3)],
         7 => vec![package("ready")],
+        12 => vec![package("ready"), config("one")],
+        13 => vec![snapshot(0), config("one")],
         _ => vec![environment("one")],
     };
     below.into_iter().chain([snapshot(index)]).collect()

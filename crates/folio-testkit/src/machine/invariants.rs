@@ -121,8 +121,9 @@ struct Seen {
 
 impl Seen {
     fn placed(unit: &PlacedView) -> Self {
-        let PlacedView { kind, name, number, id, digest, draft } = unit.clone();
-        Self { kind, name, number, id, draft, digest: Some(digest) }
+        let PlacedView { kind, name, number, id, digest, draft, .. } = unit.clone();
+        let callable = draft || id.is_some();
+        Self { kind, name, number, id, draft, digest: callable.then_some(digest) }
     }
 
     fn listed(unit: UnitView) -> Self {
@@ -143,9 +144,7 @@ async fn listed(folio: &Folio, app: &AppName) -> Vec<Seen> {
     let mut listed = Vec::new();
     for kind in Kind::ALL {
         let units = folio.list(app, kind).await.expect("a list");
-        // What has nothing to call and no draft is not yet part of the app.
-        let units = units.into_iter().filter(|unit| unit.latest.is_some() || unit.draft.is_some());
-        listed.extend(units.map(Seen::listed));
+        listed.extend(units.into_iter().map(Seen::listed));
     }
     listed
 }

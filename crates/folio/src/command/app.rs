@@ -106,7 +106,7 @@ fn details(app: &str, view: &AppView) -> String {
         .line("Git", git.unwrap_or_default());
     let mut table = Table::new(["KIND", "NAME", "VERSION", "NUMBER", "DRAFT", "DIGEST"]);
     for unit in &view.units {
-        let PlacedView { kind, name, number, id, digest, draft } = unit;
+        let PlacedView { kind, name, number, id, digest, draft, .. } = unit;
         let draft = if *draft { "yes" } else { "no" }.to_owned();
         let (kind, name) = (kind.to_string(), name.to_string());
         table.row([kind, name, list(id), list(number), draft, digest.short()]);
@@ -114,7 +114,7 @@ fn details(app: &str, view: &AppView) -> String {
     if view.units.is_empty() { details.to_string() } else { format!("{details}\n{table}") }
 }
 
-fn difference(diff: &AppDiffView) -> String {
+pub(super) fn difference(diff: &AppDiffView) -> String {
     if diff.units.is_empty() {
         return format!("{} and {} do not differ", diff.from, diff.to);
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
 use super::Session;
-use super::settings::RunFlags;
+use super::settings::{MountFlags, RunFlags};
 use crate::client::Client;
 use crate::content::{self, Given};
 use crate::name::Named;
@@ -58,6 +58,8 @@ pub(crate) struct FunctionFields {
     /// Take an environment variable away; repeat it for more
     #[arg(long, value_name = "KEY", help_heading = "Running")]
     unset: Vec<String>,
+    #[command(flatten)]
+    mounts: MountFlags,
 }
 
 /// How to publish.
@@ -133,14 +135,22 @@ impl From<FunctionVersion> for NewVersion {
 
 impl From<PackageFields> for FunctionFields {
     fn from(package: PackageFields) -> Self {
-        Self { package, pkg: None, entrypoint: None, run: RunFlags::default(), unset: Vec::new() }
+        Self {
+            package,
+            pkg: None,
+            entrypoint: None,
+            run: RunFlags::default(),
+            unset: Vec::new(),
+            mounts: MountFlags::default(),
+        }
     }
 }
 
 impl FunctionFields {
     /// Uploads the files and names them.
     pub(crate) async fn upload(self, session: &Session) -> Result<Fields> {
-        let Self { package, pkg, entrypoint, run, unset } = self;
+        let Self { package, pkg, entrypoint, run, unset, mounts } = self;
+        let (configs, secrets) = mounts.mountings();
         let PackageFields { env, code, src, deploy, buildcmd, no_cache } = package;
         let deployment = code.map(Given::Code).or(deploy.map(Given::Files));
         let cache = session.cache.clone().filter(|_| !no_cache);
@@ -155,6 +165,8 @@ impl FunctionFields {
             entrypoint,
             run: run.settings(),
             unset: unset.into_iter().collect(),
+            configs,
+            secrets,
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use folio_core::request::Mounting;
 use folio_model::RunSettings;
 
 /// How a function is run.
@@ -36,6 +37,44 @@ pub(crate) struct RunFlags {
     /// Replace a worker after so many requests; 1 gives each request a fresh one
     #[arg(long, value_name = "NUMBER")]
     requests_per_worker: Option<u32>,
+}
+
+/// What a function reads, in place of what it reads so far.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct MountFlags {
+    /// Let it read this config, its files at PATH if one is given; repeat it for more
+    #[arg(long, value_name = "NAME[:PATH]", visible_aliases = ["configmap", "cfgmap"], value_parser = mounting)]
+    config: Vec<Mounting>,
+    /// Let it read this secret, its files at PATH if one is given; repeat it for more
+    #[arg(long, value_name = "NAME[:PATH]", value_parser = mounting)]
+    secret: Vec<Mounting>,
+    /// Let it read no configs
+    #[arg(long, conflicts_with = "config")]
+    no_config: bool,
+    /// Let it read no secrets
+    #[arg(long, conflicts_with = "secret")]
+    no_secret: bool,
+}
+
+/// What was said of configs or secrets; nothing leaves them as they are.
+type Mountings = Option<Vec<Mounting>>;
+
+impl MountFlags {
+    /// The configs and the secrets.
+    pub(crate) fn mountings(self) -> (Mountings, Mountings) {
+        let said = |named: Vec<Mounting>, none| (none || !named.is_empty()).then_some(named);
+        (said(self.config, self.no_config), said(self.secret, self.no_secret))
+    }
+}
+
+fn mounting(text: &str) -> Result<Mounting, String> {
+    let (name, path) = match text.split_once(':') {
+        Some((name, path)) => (name, Some(path.to_owned())),
+        None => (text, None),
+    };
+    let name = name.parse().map_err(|error: folio_model::NameError| error.to_string())?;
+    Ok(Mounting { name, mount_path: path })
 }
 
 impl RunFlags {

@@ -115,10 +115,16 @@ pub(crate) fn package(used: Option<&PackageUse>) -> String {
 pub(crate) fn spec(details: Details, spec: &Snapshot) -> Details {
     let details = details.line("Environment", environment(spec));
     match spec {
-        Snapshot::Function(spec) => run(
-            details.line("Entrypoint", spec.entrypoint.as_deref().unwrap_or_default()),
-            &spec.run,
-        ),
+        Snapshot::Function(spec) => {
+            let names = |pins: &[folio_model::MountPin]| {
+                pins.iter().map(|pin| pin.name.to_string()).collect::<Vec<_>>().join(", ")
+            };
+            let details = details
+                .line("Entrypoint", spec.entrypoint.as_deref().unwrap_or_default())
+                .line("Configs", names(&spec.configs))
+                .line("Secrets", names(&spec.secrets));
+            run(details, &spec.run)
+        }
         Snapshot::Package(spec) => {
             let tree = |content: Option<folio_model::Content>| {
                 content.map(|content| content.tree.to_string()).unwrap_or_default()
@@ -128,7 +134,10 @@ pub(crate) fn spec(details: Details, spec: &Snapshot) -> Details {
                 .line("Deployment", tree(spec.deployment))
                 .line("Build command", spec.build_command.as_deref().unwrap_or_default())
         }
-        Snapshot::Environment(_) | Snapshot::Trigger(_) => details,
+        Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => details,
     }
 }
 

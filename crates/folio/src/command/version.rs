@@ -10,8 +10,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use folio_core::diff::DiffView;
 use folio_core::request::{IfSame, Start};
-use folio_core::view::{Done, Published, Removed, VersionView};
-use folio_model::{Build, Kind, Name, Qualifier, Reference, ReferenceError};
+use folio_core::view::{Done, Published, Removed, UnitView, VersionView};
+use folio_model::{AppName, Build, Kind, Name, Qualifier, Reference, ReferenceError, VersionId};
 use reqwest::Method;
 use serde_json::json;
 
@@ -149,6 +149,35 @@ pub(crate) async fn publish(
     Ok(())
 }
 
+/// Waits for the build of a package's version, or of its draft.
+pub(crate) async fn await_build(
+    session: &Session,
+    (app, name): (&AppName, &Name),
+    id: Option<&VersionId>,
+) -> Result<()> {
+    let package = ["apps", app.as_str(), Kind::Package.plural(), name.as_str()];
+    if let Some(id) = id {
+        let path = [&package[..], &["versions", id.as_str()]].concat();
+        let version: VersionView = session.client.get(&path, &[]).await?;
+        return match version.build {
+            Build::None => Ok(()),
+            _ => build::follow(&session.client, &version).await,
+        };
+    }
+    loop {
+        let unit: UnitView = session.client.get(&package, &[]).await?;
+        match unit.draft.map_or(Build::None, |draft| draft.build) {
+            Build::Pending | Build::Running => tokio::time::sleep(build::PAUSE).await,
+            Build::None | Build::Succeeded => return Ok(()),
+            Build::Failed => {
+                let problem = Problem::new(format!("the build of the draft of {name} failed"));
+                let hint = format!("`folio pkg info {name}` shows its log");
+                return Err(problem.hint(hint).into());
+            }
+        }
+    }
+}
+
 async fn list(session: &Session, kind: Kind, list: List) -> Result<()> {
     let unit = list.named.unit(session)?;
     let path = versions(&unit, kind);
@@ -210,7 +239,8 @@ async fn diff(session: &Session, kind: Kind, diff: Diff) -> Result<()> {
     let parse = |text: &str| {
         let side = side(text);
         let reference = side.parse::<Reference>();
-        reference.map_err(|error| Problem::usage(format!("`{side}` is not a reference: {error}")))
+        let odd = |error| Problem::usage(format!("`{side}` is not a reference: {error}"));
+        reference.map_err(|error| anyhow::Error::from(odd(error)))
     };
     let (from, to) = (parse(&diff.from)?, parse(&diff.to)?);
     let app = session.app(from.app.as_ref());

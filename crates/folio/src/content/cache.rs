@@ -62,7 +62,7 @@ impl Cache {
         began: i128,
     ) -> Self {
         let known = |Ready { found, hashed, .. }| {
-            let Found { path, stamp, executable } = found;
+            let Found { path, stamp, executable, .. } = found;
             let is_sure = is_settled(&stamp, began) && stamp.bytes == hashed.bytes;
             (path, KnownFile { stamp: is_sure.then_some(stamp), executable, hashed })
         };

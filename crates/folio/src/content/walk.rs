@@ -3,7 +3,7 @@
 
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
@@ -17,6 +17,15 @@ pub(crate) struct Walked {
     pub(super) root: Directory,
     /// The files of all levels.
     pub(super) files: Vec<Found>,
+}
+
+/// What is to be in one directory of a selection.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The directory's name.
+    pub(crate) name: EntryName,
+    /// What is in it, and where that is.
+    pub(crate) items: Vec<(EntryName, PathBuf)>,
 }
 
 /// One directory.
@@ -41,6 +50,8 @@ pub(super) enum Entry {
 pub(super) struct Found {
     /// Its path in the tree.
     pub(super) path: String,
+    /// Where it is, if that is not its path below the root.
+    pub(super) from: Option<PathBuf>,
     /// What the file system said of it, before it was read.
     pub(super) stamp: Stamp,
     /// Whether its owner may execute it.
@@ -57,6 +68,16 @@ pub(super) struct Stamp {
     /// Nanoseconds since 1970, as the next.
     pub(super) modified: i128,
     pub(super) changed: i128,
+}
+
+impl Found {
+    /// Where it is, below a root.
+    pub(super) fn place(&self, root: &Path) -> PathBuf {
+        match &self.from {
+            Some(from) => from.clone(),
+            None => root.join(&self.path),
+        }
+    }
 }
 
 impl From<&Metadata> for Stamp {
@@ -85,6 +106,37 @@ impl Walked {
     pub(super) fn directory(root: &Path) -> Result<Self> {
         let mut walked = Self::default();
         walked.root = walked.below(root, String::new())?;
+        Ok(walked)
+    }
+
+    /// Files and directories of anywhere, each under a name of its own below one of the named directories.
+    pub(super) fn selection(chosen: &[Chosen]) -> Result<Self> {
+        let mut walked = Self::default();
+        for Chosen { name, items } in chosen {
+            let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
+            for (item, from) in items {
+                let context = || format!("cannot read `{}`", from.display());
+                let path = format!("{name}/{item}");
+                let about = std::fs::metadata(from).with_context(context)?;
+                let entry = if about.is_dir() {
+                    let first = walked.files.len();
+                    let below = walked.below(from, path.clone())?;
+                    for file in &mut walked.files[first..] {
+                        let rest = file.path.strip_prefix(&format!("{path}/"));
+                        file.from = rest.map(|rest| from.join(rest));
+                    }
+                    Entry::Directory(below)
+                } else if about.is_file() {
+                    let at = walked.files.len();
+                    walked.files.push(Found { from: Some(from.clone()), ..found(path, &about) });
+                    Entry::File(at)
+                } else {
+                    return Err(special(from, &about));
+                };
+                directory.entries.push((item.clone(), entry));
+            }
+            walked.root.entries.push((name.clone(), Entry::Directory(directory)));
+        }
         Ok(walked)
     }
 
@@ -117,7 +169,7 @@ impl Walked {
 
 fn found(path: String, about: &Metadata) -> Found {
     let executable = about.permissions().mode() & 0o100 != 0;
-    Found { path, stamp: about.into(), executable }
+    Found { path, from: None, stamp: about.into(), executable }
 }
 
 /// A name that may be published, and the path it ends.

@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use super::admin;
 use crate::output;
 use crate::problem::{Problem, explained};
+use crate::vault::FileVault;
 
 /// How much of what each function printed is kept in memory.
 const LOG_BYTES_MAX: usize = 1024 * 1024;
@@ -41,6 +42,8 @@ pub(crate) struct Opening {
     /// The message queue that triggers read from.
     pub(crate) nats: Option<String>,
     pub(crate) doors: folio_gateway::Settings,
+    /// Where the key is that seals secrets.
+    pub(crate) secret_key: PathBuf,
 }
 
 /// A server that is ready to be run.
@@ -57,8 +60,17 @@ pub(crate) struct Server {
 impl Server {
     /// Opens the data directory and takes the addresses.
     pub(crate) async fn open(data: &Path, opening: Opening) -> Result<Self> {
-        let Opening { listen, gateway, settings, clock, jail, command_directories, nats, doors } =
-            opening;
+        let Opening {
+            listen,
+            gateway,
+            settings,
+            clock,
+            jail,
+            command_directories,
+            nats,
+            doors,
+            secret_key,
+        } = opening;
         let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
         let directory = opened.map_err(explained)?;
         let control = bind(listen, "--listen").await?;
@@ -79,7 +91,9 @@ impl Server {
         let runtime = LocalRuntime::open(running, ports.clone())
             .context("cannot prepare to run functions")?;
         let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
-        let folio = Folio::new(ledger, blobs, clock, settings);
+        let vault = FileVault::new(secret_key, Arc::clone(&clock));
+        let folio = Folio::new(ledger, blobs, clock, settings).with_vault(Arc::new(vault));
+        folio.check_secrets().await.map_err(explained)?;
         let folio = folio.with_runtime(runtime.clone(), directory.queue.clone(), logs);
         let folio = match nats {
             Some(address) => folio.with_messages(Arc::new(connect(&address).await?)),

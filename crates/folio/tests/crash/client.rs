@@ -100,7 +100,7 @@ impl Client {
 fn content(function: &str, id: &str) -> String {
     let mut text = format!("{function} {id}");
     let mut link = Digest::of(text.as_bytes());
-    let links = if link.as_bytes()[0] % 2 == 0 { 0 } else { 3_000 };
+    let links = if link.as_bytes()[0].is_multiple_of(2) { 0 } else { 3_000 };
     for _ in 0..links {
         link = Digest::of(link.as_bytes());
         text.push_str(&link.hex());

@@ -226,6 +226,21 @@ def read_other_environment():
     raise OSError(errno.ENOENT, "nobody has the secret")
 
 
+def read_secret_files_of_another():
+    places = ["/secrets", "/configs"]
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            places.append(f"/proc/{entry}/root/secrets")
+            places.append(f"/proc/{entry}/cwd/../secrets")
+    for place in places:
+        for directory, _, names in os.walk(place):
+            for name in names:
+                with open(os.path.join(directory, name), "rb") as file:
+                    if TARGETS["secret"].encode() in file.read():
+                        return True
+    raise OSError(errno.ENOENT, "nobody's secret is to be seen")
+
+
 def see_other_processes():
     return os.path.exists(f"/proc/{TARGETS['decoy']}/stat")
 

@@ -4,10 +4,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{Number, Value};
 
-use crate::bag::Bag;
+use crate::bag::{Bag, Keep};
 use crate::field::Field;
 use crate::open::Object;
 
@@ -70,15 +69,15 @@ impl Random {
     }
 
     /// Puts a property into a bag, or not.
-    pub fn bag<T: Sample + Serialize>(&mut self, bag: &mut Bag, key: &'static str) {
+    pub fn bag<T: Sample + Keep>(&mut self, bag: &mut Bag, key: &'static str) {
         let field: Field<T> = self.value();
-        bag.put(key, field).expect("a random value has a form in JSON");
+        bag.put(key, field);
     }
 
     /// Puts a property into a bag that some version requires.
-    pub fn bag_required<T: Sample + Serialize>(&mut self, bag: &mut Bag, key: &'static str) {
+    pub fn bag_required<T: Sample + Keep>(&mut self, bag: &mut Bag, key: &'static str) {
         let field = Field::Value(self.value::<T>());
-        bag.put(key, field).expect("a random value has a form in JSON");
+        bag.put(key, field);
     }
 
     /// Puts into a bag what a version of the type did not know itself.

@@ -108,7 +108,10 @@ where
     let failed = |error| Outcome::Different(format!("{error}\nin {spoke:#?}"));
     let hub = reread(&reread(&spoke)?.into_hub().map_err(failed)?)?;
     let back = reread(&S::from_hub(hub).map_err(failed)?)?;
-    same("spoke to hub to spoke", &spoke, &back)
+    same("spoke to hub to spoke", &spoke, &back)?;
+    // In between nothing is written, so that what was moved into a bag is moved out of it.
+    let moved = spoke.clone().into_hub().and_then(S::from_hub).map_err(failed)?;
+    same("spoke to hub to spoke in memory", &spoke, &moved)
 }
 
 fn from_hub<S, H>(stored: H) -> Result<(), Outcome>
@@ -120,7 +123,10 @@ where
     let failed = |error| Outcome::Different(format!("{error}\nin {stored:#?}"));
     let spoke = reread(&S::from_hub(reread(&stored)?).map_err(refused)?)?;
     let back = reread(&spoke.into_hub_over(stored.clone()).map_err(failed)?)?;
-    same("hub to spoke to hub", &stored, &back)
+    same("hub to spoke to hub", &stored, &back)?;
+    let spoke = S::from_hub(stored.clone()).map_err(refused)?;
+    let moved = spoke.into_hub_over(stored.clone()).map_err(failed)?;
+    same("hub to spoke to hub in memory", &stored, &moved)
 }
 
 /// Writes a value as text and reads it; both the value and a second text must be the same.

@@ -32,7 +32,7 @@ impl Spoke<storage::Book> for Book {
 
     fn up(self) -> Result<storage::Book> {
         let mut bag = Bag::default();
-        bag.put("shelf@v1", self.shelf).at("shelf")?;
+        bag.put("shelf@v1", self.shelf);
         bag.put_unknown("*@v1", self.unknown);
         Ok(storage::Book {
             authors: self.authors.into_hub().at("authors")?,

@@ -11,14 +11,15 @@ use hub::{Augment, Convert, Field, Number, Result, Spoke};
 impl Augment<storage::Book> for v1::Book {
     const WRITTEN_FOR: &'static str = "v2";
 
-    fn assign_to(&self, hub: &mut storage::Book) -> Result<()> {
-        hub.title = Field::Value(self.title.to_uppercase());
-        Ok(())
+    fn into_stored(self) -> Result<storage::Book> {
+        let mut book: storage::Book = self.up()?;
+        book.title = book.title.map(|title| title.to_uppercase());
+        Ok(book)
     }
 
-    fn assign_from(&mut self, hub: &storage::Book) -> Result<()> {
-        self.title = hub.title.value().map(|title| title.to_lowercase()).unwrap_or_default();
-        Ok(())
+    fn from_stored(mut stored: storage::Book) -> Result<Self> {
+        stored.title = stored.title.map(|title| title.to_lowercase());
+        Self::down(stored)
     }
 }
 

@@ -6,17 +6,17 @@ mod generated {
 }
 
 use generated::books::{storage, v1};
-use hub::{Augment, Result};
+use hub::{Augment, Result, Spoke};
 
 impl Augment<storage::Book> for v1::Book {
     const WRITTEN_FOR: &'static str = "v2";
 
-    fn asign_to(&self, _hub: &mut storage::Book) -> Result<()> {
-        Ok(())
+    fn into_storage(self) -> Result<storage::Book> {
+        self.up()
     }
 
-    fn assign_from(&mut self, _hub: &storage::Book) -> Result<()> {
-        Ok(())
+    fn from_stored(stored: storage::Book) -> Result<Self> {
+        Self::down(stored)
     }
 }
 

@@ -6,13 +6,13 @@ mod generated {
 }
 
 use generated::books::{storage, v1};
-use hub::{Augment, Result};
+use hub::{Augment, Result, Spoke};
 
 impl Augment<storage::Book> for v1::Book {
     const WRITTEN_FOR: &'static str = "v2";
 
-    fn assign_to(&self, _hub: &mut storage::Book) -> Result<()> {
-        Ok(())
+    fn into_stored(self) -> Result<storage::Book> {
+        self.up()
     }
 }
 

@@ -6,17 +6,17 @@ mod generated {
 }
 
 use generated::books::{storage, v1};
-use hub::{Augment, Result};
+use hub::{Augment, Result, Spoke};
 
 impl Augment<storage::Copy> for v1::Book {
     const WRITTEN_FOR: &'static str = "v2";
 
-    fn assign_to(&self, _hub: &mut storage::Copy) -> Result<()> {
-        Ok(())
+    fn into_stored(self) -> Result<storage::Copy> {
+        self.up()
     }
 
-    fn assign_from(&mut self, _hub: &storage::Copy) -> Result<()> {
-        Ok(())
+    fn from_stored(stored: storage::Copy) -> Result<Self> {
+        Self::down(stored)
     }
 }
 

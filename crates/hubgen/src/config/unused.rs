@@ -23,6 +23,8 @@ struct Known {
     kinds: BTreeSet<String>,
     versions: BTreeSet<String>,
     types: BTreeMap<String, BTreeSet<String>>,
+    /// The versions that have a property, by type and property.
+    versions_of: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
 /// Refuses the first entry that decided nothing.
@@ -75,10 +77,20 @@ fn explain(entry: &Subject<'_>, known: &Known) -> (String, String) {
             };
         }
     }
-    (
-        "changes nothing".to_owned(),
-        "delete the entry, or check that some version needs it".to_owned(),
-    )
+    let hint = other_versions(entry, known).map_or_else(
+        || "delete the entry, or check that some version needs it".to_owned(),
+        |versions| format!("delete the entry, or did you mean version {versions}?"),
+    );
+    ("changes nothing".to_owned(), hint)
+}
+
+/// The versions that have the property, where an entry that changes nothing names another.
+fn other_versions(entry: &Subject<'_>, known: &Known) -> Option<String> {
+    let (version, ty, property) = (entry.version?, entry.ty?, entry.properties.first()?);
+    let versions = known.versions_of.get(&(ty.to_owned(), (*property).to_owned()))?;
+    let others = versions.iter().filter(|other| *other != version);
+    let others: Vec<_> = others.map(|other| format!("`{other}`")).collect();
+    (!others.is_empty()).then(|| others.join(" or "))
 }
 
 fn subjects(config: &Config) -> Vec<Subject<'_>> {
@@ -148,13 +160,17 @@ fn known(group: &Group) -> Known {
         kinds: BTreeSet::new(),
         versions: group.versions.keys().map(ToString::to_string).collect(),
         types: BTreeMap::new(),
+        versions_of: BTreeMap::new(),
     };
-    for api in group.versions.values() {
+    for (version, api) in &group.versions {
         known.kinds.extend(api.resources.keys().cloned());
         for (name, definition) in &api.definitions {
             let properties = known.types.entry(name.clone()).or_default();
-            if let Shape::Object(object) = &definition.shape {
-                properties.extend(object.properties.iter().map(|property| property.wire.clone()));
+            let Shape::Object(object) = &definition.shape else { continue };
+            for property in &object.properties {
+                properties.insert(property.wire.clone());
+                let key = (name.clone(), property.wire.clone());
+                known.versions_of.entry(key).or_default().insert(version.to_string());
             }
         }
     }

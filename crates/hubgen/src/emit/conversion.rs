@@ -3,7 +3,7 @@
 //! Every expression is built around the property's `Field`: what a version requires is put into
 //! one on the way up and taken out of it on the way down.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::code::literal;
 use super::names::{Names, field};
@@ -96,7 +96,7 @@ impl Spoke<'_> {
 
     /// Takes what a version requires out of its field.
     pub(super) fn required(self, value: Expression) -> String {
-        let Property { required, nullable, .. } = *self.property;
+        let Property { required, nullable, recursive, .. } = *self.property;
         let at = self.at();
         let value = match (value, required, self.default) {
             (Expression::Field(field), false, _) => return field,
@@ -112,8 +112,10 @@ impl Spoke<'_> {
             let demand = if nullable { "present" } else { "required" };
             return format!("{value}.{demand}(){at}");
         };
-        match self.default_value(default) {
-            Some(default) if !nullable => format!("{value}.required_or(|| {default})"),
+        match self.written(&self.property.ty, default) {
+            Some(default) if !nullable && !recursive => {
+                format!("{value}.required_or(|| {default})")
+            }
             _ => {
                 let demand = if nullable { "present_or_json" } else { "required_or_json" };
                 format!("{value}.{demand}({}){at}", literal(&default.to_string()))
@@ -121,21 +123,52 @@ impl Spoke<'_> {
         }
     }
 
-    /// A default as an expression, where it is a simple one.
-    fn default_value(self, default: &Value) -> Option<String> {
-        match (&self.property.ty, default) {
+    /// A default as an expression of a type, where it can be written as one.
+    fn written(self, ty: &Type, default: &Value) -> Option<String> {
+        match (ty, default) {
+            (Type::String, Value::String(text)) if text.is_empty() => {
+                Some("String::new()".to_owned())
+            }
             (Type::String, Value::String(text)) => Some(format!("{}.to_owned()", literal(text))),
             (Type::Integer, Value::Number(number)) if number.is_i64() => Some(number.to_string()),
             (Type::Boolean, Value::Bool(value)) => Some(value.to_string()),
-            (Type::Named(id), Value::String(text)) => self.enum_value(id, text),
+            (Type::Named(id), default) => {
+                let name = self.names.spoke(id, &self.owner.since);
+                match (&self.names.definition(id).shape, default) {
+                    (Shape::Enum(shape), Value::String(text)) => {
+                        let value = shape.values.iter().find(|it| it.wire == *text)?;
+                        Some(format!("{name}::{}", variant(&value.name)))
+                    }
+                    (Shape::Object(_), Value::Object(default)) => {
+                        Some(format!("{name} {{ {} }}", self.written_properties(id, default)?))
+                    }
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
 
-    fn enum_value(self, id: &TypeId, text: &str) -> Option<String> {
-        let Shape::Enum(shape) = &self.names.definition(id).shape else { return None };
-        let value = shape.values.iter().find(|it| it.wire == text)?;
-        Some(format!("{}::{}", self.names.spoke(id, &self.owner.since), variant(&value.name)))
+    /// The properties of an object with a default for each that is required; others are absent.
+    fn written_properties(self, id: &TypeId, default: &Map<String, Value>) -> Option<String> {
+        let properties = self.names.properties(id);
+        let is_known = |wire: &String| properties.iter().any(|property| property.wire == *wire);
+        if !default.keys().all(is_known) {
+            return None;
+        }
+        let mut written = Vec::with_capacity(properties.len() + 1);
+        for property in properties {
+            let value = match default.get(&property.wire) {
+                Some(_) if property.recursive => return None,
+                Some(value) if is_plain(property) => self.written(&property.ty, value)?,
+                Some(value) => format!("Field::Value({})", self.written(&property.ty, value)?),
+                None if is_plain(property) => return None,
+                None => "Field::Absent".to_owned(),
+            };
+            written.push(format!("{}: {value}", field(property)));
+        }
+        written.push("unknown: Object::new()".to_owned());
+        Some(written.join(", "))
     }
 
     fn way(self, hub: &Property, conversion: &Conversion) -> Way {

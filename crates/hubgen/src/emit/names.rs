@@ -77,12 +77,20 @@ impl<'a> Names<'a> {
     /// The properties of an object; those with one value, the tags of arms, are left out, because
     /// the union writes them.
     pub(super) fn properties(&self, id: &TypeId) -> Vec<&'a Property> {
-        let Shape::Object(Object { properties }) = &self.definition(id).shape else {
+        let Shape::Object(Object { properties, .. }) = &self.definition(id).shape else {
             return Vec::new();
         };
         let mut fields: Vec<_> = properties.iter().filter(|it| it.constant.is_none()).collect();
         fields.sort_by(|a, b| a.name.cmp(&b.name));
         fields
+    }
+
+    /// The wire names of the properties that a schema says tell items of this type apart.
+    pub(super) fn keys(&self, id: &TypeId) -> &'a [String] {
+        match &self.definition(id).shape {
+            Shape::Object(object) => &object.keys,
+            Shape::Enum(_) | Shape::Union(_) => &[],
+        }
     }
 
     /// A spoke type as the module of `version` writes it.

@@ -9,7 +9,7 @@ use super::names::{Names, field, type_name};
 use crate::ir::{Property, Type};
 use crate::plan::{Conversion, Pair, PairId, Plan, PropertyStep, Step};
 
-/// Properties that tell the items of a list apart, the first that there is.
+/// Properties that tell the items of a list apart where no schema says so, the first there is.
 const KEYS: &[&str] = &["name", "id", "key"];
 
 /// A pair of objects and what each property of either side needs.
@@ -157,7 +157,7 @@ impl Objects<'_> {
         let Some(spoke) = resolved.spoke else { return };
         let name = field(spoke.property);
         let key = self.bag_key(resolved);
-        let taken = key.as_ref().map(|key| spoke.required(take(spoke, key)));
+        let taken = key.as_ref().map(|key| spoke.required(take(key)));
         let otherwise = match (&resolved.step.step, resolved.hub, taken) {
             (_, _, Some(taken)) => taken,
             (Step::Convert { conversion, .. }, Some(hub), None) => {
@@ -182,13 +182,15 @@ impl Objects<'_> {
 
     fn overlay(&self, code: &mut Code) {
         let stored = &self.stored;
-        let start = format!("fn overlay(stored: {stored}, new: &mut {stored}) {{");
+        let has_manual = self.steps.iter().any(|it| it.step.step == Step::Manual);
+        let given = if has_manual { "mut stored" } else { "stored" };
+        let start = format!("fn overlay({given}: {stored}, new: &mut {stored}) {{");
         let spilled = self.spilled_by_others();
         let bag = if spilled.is_empty() { "stored.bag" } else { "bag" };
         code.block(&start, "}", |code| {
-            if self.steps.iter().any(|it| it.step.step == Step::Manual) {
+            if has_manual {
                 let start = "if let Some(hook) = Self::AUGMENT {";
-                code.block(start, "}", |code| code.line("(hook.complete)(&stored, new);"));
+                code.block(start, "}", |code| code.line("(hook.complete)(&mut stored, new);"));
             }
             if !spilled.is_empty() {
                 code.line("let mut bag = stored.bag;");
@@ -237,22 +239,43 @@ impl Objects<'_> {
         }
     }
 
-    /// Writes how items of this type are told apart in lists, where both sides have a key.
+    /// Writes how items of this type are told apart in lists, where both sides have the keys.
     fn is_same(&self, code: &mut Code) {
-        let has_key = |wire: &&&str| {
-            self.steps.iter().any(|it| {
-                let is_text = |property: &Property| property.ty == Type::String;
-                it.hub.is_some_and(|hub| hub.wire == ***wire && is_text(hub))
-                    && it.spoke.is_some_and(|spoke| is_text(spoke.property))
-                    && matches!(it.step.step, Step::Convert { .. })
-                    && it.step.change.is_none()
-            })
-        };
-        let Some(key) = KEYS.iter().find(has_key) else { return };
+        let Some(keys) = self.keys() else { return };
         let stored = &self.stored;
         code.blank();
         let start = format!("fn is_same(stored: &{stored}, new: &{stored}) -> bool {{");
-        code.block(&start, "}", |code| code.line(&format!("stored.{key} == new.{key}")));
+        let same = keys.iter().map(|key| format!("stored.{key} == new.{key}"));
+        code.block(&start, "}", |code| code.line(&same.collect::<Vec<_>>().join(" && ")));
+    }
+
+    /// The hub's fields that tell items apart: those that a schema names, the hub's before the
+    /// version's, or else what is usually a key.
+    fn keys(&self) -> Option<Vec<String>> {
+        let is_assigned = |it: &&Resolved<'_>| {
+            matches!(it.step.step, Step::Convert { .. }) && it.step.change.is_none()
+        };
+        let assigned: Vec<_> = self.steps.iter().filter(is_assigned).collect();
+        let stored = |wire: &str| {
+            assigned.iter().filter_map(|it| it.hub).find(|hub| hub.wire == wire).map(field)
+        };
+        let renamed = |wire: &str| {
+            let step = assigned.iter().find(|it| it.step.spoke.as_deref() == Some(wire));
+            step.and_then(|it| it.hub).map(field)
+        };
+        let guessed = |wire: &&str| {
+            let is_text = |property: &Property| property.ty == Type::String;
+            let step = assigned.iter().find(|it| it.hub.is_some_and(|hub| hub.wire == **wire))?;
+            let (hub, spoke) = (step.hub?, step.spoke?.property);
+            (is_text(hub) && is_text(spoke)).then(|| vec![field(hub)])
+        };
+        let all = |keys: &[String], find: &dyn Fn(&str) -> Option<String>| {
+            let found: Option<Vec<_>> = keys.iter().map(|key| find(key)).collect();
+            found.filter(|found| !found.is_empty())
+        };
+        all(self.names.keys(&self.id.hub), &stored)
+            .or_else(|| all(self.names.keys(&self.id.spoke), &renamed))
+            .or_else(|| KEYS.iter().find_map(guessed))
     }
 
     /// Fails the build where a property is left to a hook that is not there.
@@ -349,17 +372,9 @@ fn assignment(name: &str, value: &str) -> String {
 }
 
 fn put(spoke: Spoke<'_>, key: &str) -> String {
-    let (key, source, at) = (literal(key), spoke.source(), spoke.at());
-    if spoke.property.ty == Type::Any {
-        return format!("bag.put_json({key}, {source});");
-    }
-    format!("bag.put({key}, {source}){at};")
+    format!("bag.put({}, {});", literal(key), spoke.source())
 }
 
-fn take(spoke: Spoke<'_>, key: &str) -> Expression {
-    let key = literal(key);
-    if spoke.property.ty == Type::Any {
-        return Expression::Field(format!("bag.take_json({key})"));
-    }
-    Expression::Result(format!("bag.take({key})"))
+fn take(key: &str) -> Expression {
+    Expression::Result(format!("bag.take({})", literal(key)))
 }

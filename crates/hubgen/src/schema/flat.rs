@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::documents::{Documents, Node, Place};
+use crate::bless::ITEM_KEYS;
 use crate::error::Error;
 
 /// What a schema language adds to JSON Schema.
@@ -57,6 +58,10 @@ pub struct Flat<'a> {
     pub required: BTreeSet<&'a str>,
     /// The schemas of list items.
     pub items: Vec<Node<'a>>,
+    /// The properties that together tell the items of the list apart.
+    pub item_keys: Vec<&'a str>,
+    /// The properties that together tell values of this kind apart in a list.
+    pub keys: Vec<&'a str>,
     /// The schemas of properties without a name of their own.
     pub additional: Vec<Node<'a>>,
     /// Choices that are left after wrappers are removed.
@@ -285,19 +290,28 @@ fn own<'a>(node: &Node<'a>, dialect: Dialect) -> Result<Flat<'a>, Error> {
     for (name, property) in node.table("properties") {
         flat.properties.entry(name).or_default().push(property);
     }
-    let required = node.value.get("required").and_then(Value::as_array);
-    flat.required = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    flat.required = names_in(node, "required").into_iter().collect();
     flat.items = node.get("items").into_iter().filter(|items| items.value.is_object()).collect();
+    flat.keys = names_in(node, ITEM_KEYS);
     let additional = node.get("additionalProperties");
     flat.additional = additional.into_iter().filter(|schema| schema.value.is_object()).collect();
     if dialect == Dialect::Kubernetes {
         let says = |key: &str| node.value.get(key) == Some(&Value::Bool(true));
         flat.nullable = says("nullable");
+        if node.text("x-kubernetes-list-type") == "map" {
+            flat.item_keys = names_in(node, "x-kubernetes-list-map-keys");
+        }
         let empty = flat.properties.is_empty() && flat.additional.is_empty();
         flat.free = says("x-kubernetes-int-or-string")
             || (says("x-kubernetes-preserve-unknown-fields") && empty);
     }
     Ok(flat)
+}
+
+/// The names in a list of them.
+fn names_in<'a>(node: &Node<'a>, keyword: &str) -> Vec<&'a str> {
+    let names = node.value.get(keyword).and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 fn kinds_of(node: &Node<'_>) -> Result<BTreeSet<Kind>, Error> {
@@ -345,6 +359,12 @@ pub fn merge<'a>(mut left: Flat<'a>, right: Flat<'a>) -> Result<Flat<'a>, Error>
     }
     left.required.extend(right.required);
     left.items.extend(right.items);
+    if left.item_keys.is_empty() {
+        left.item_keys = right.item_keys;
+    }
+    if left.keys.is_empty() {
+        left.keys = right.keys;
+    }
     left.additional.extend(right.additional);
     left.choices.extend(right.choices);
     left.nullable |= right.nullable;

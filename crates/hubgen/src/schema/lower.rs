@@ -60,6 +60,7 @@ pub struct Lowering<'a, 'd> {
     reserved: BTreeSet<String>,
     queue: VecDeque<(TypeId, Pending<'a>)>,
     tags: Vec<(TypeId, String, String)>,
+    keys: Vec<(TypeId, Vec<&'a str>, Place)>,
     api: Api,
     notes: BTreeSet<Note>,
 }
@@ -89,6 +90,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             reserved: BTreeSet::new(),
             queue: VecDeque::new(),
             tags: Vec::new(),
+            keys: Vec::new(),
             api: Api::default(),
             notes: BTreeSet::new(),
         }
@@ -146,8 +148,29 @@ impl<'a, 'd> Lowering<'a, 'd> {
                 property.constant = Some(value.clone());
             }
         }
+        self.set_keys()?;
         shape::prune(&mut self.api);
         Ok((self.api, self.notes))
+    }
+
+    /// Tells the types of list items what their lists say about them.
+    fn set_keys(&mut self) -> Result<(), Error> {
+        for (item, keys, place) in &self.keys {
+            let definition = self.api.definitions.get_mut(&item.name);
+            let Some(Shape::Object(object)) = definition.map(|found| &mut found.shape) else {
+                continue;
+            };
+            let is_there = |key: &&&str| object.properties.iter().any(|it| it.wire == **key);
+            if let Some(missing) = keys.iter().find(|key| !is_there(key)) {
+                return Err(Error::schema(
+                    place,
+                    format!("its items are told apart by `{missing}`, which they do not have"),
+                    "correct `x-kubernetes-list-map-keys`, or give the items the property",
+                ));
+            }
+            object.keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        }
+        Ok(())
     }
 
     fn shape(&mut self, id: &TypeId, pending: &Pending<'a>) -> Result<Shape, Error> {
@@ -217,7 +240,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             });
         }
         self.distinct_names(id, pending, &properties)?;
-        Ok(Shape::Object(Object { properties }))
+        let keys = pending.flat.keys.iter().map(|key| (*key).to_owned()).collect();
+        Ok(Shape::Object(Object { properties, keys }))
     }
 
     fn distinct_names(
@@ -316,7 +340,12 @@ impl<'a, 'd> Lowering<'a, 'd> {
             Some(Kind::Number) => Type::Number,
             Some(Kind::Boolean) => Type::Boolean,
             Some(Kind::Array) => {
-                Type::List(Box::new(self.part(&flat.items.clone(), name, trail)?))
+                let item = self.part(&flat.items, name, trail)?;
+                if let (Type::Named(id), false) = (&item, flat.item_keys.is_empty()) {
+                    let keys = flat.item_keys.clone();
+                    self.keys.push((id.clone(), keys, pending.place.clone()));
+                }
+                Type::List(Box::new(item))
             }
             Some(Kind::Object) if !flat.properties.is_empty() => {
                 Type::Named(self.queued(pending, name, named)?)

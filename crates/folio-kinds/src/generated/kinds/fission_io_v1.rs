@@ -141,7 +141,7 @@ impl Spoke<storage::CanaryConfigStatus> for CanaryConfigStatus {
 
     fn up(self) -> Result<storage::CanaryConfigStatus> {
         let mut bag = Bag::default();
-        bag.put("conditions@fission.io/v1", self.conditions).at("conditions")?;
+        bag.put("conditions@fission.io/v1", self.conditions);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::CanaryConfigStatus {
             status: self.status,
@@ -184,7 +184,7 @@ impl Spoke<storage::Environment> for Environment {
 
     fn up(self) -> Result<storage::Environment> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::Environment {
             metadata: Field::Value(self.metadata),
@@ -252,11 +252,11 @@ impl Spoke<storage::EnvironmentSpec> for EnvironmentSpec {
 
     fn up(self) -> Result<storage::EnvironmentSpec> {
         let mut bag = Bag::default();
-        bag.put("allowedFunctionsPerContainer@fission.io/v1", self.allowed_functions_per_container).at("allowedFunctionsPerContainer")?;
-        bag.put("imagepullsecret@fission.io/v1", self.imagepullsecret).at("imagepullsecret")?;
-        bag.put("keeparchive@fission.io/v1", self.keeparchive).at("keeparchive")?;
-        bag.put_json("resources@fission.io/v1", self.resources);
-        bag.put("terminationGracePeriod@fission.io/v1", self.termination_grace_period).at("terminationGracePeriod")?;
+        bag.put("allowedFunctionsPerContainer@fission.io/v1", self.allowed_functions_per_container);
+        bag.put("imagepullsecret@fission.io/v1", self.imagepullsecret);
+        bag.put("keeparchive@fission.io/v1", self.keeparchive);
+        bag.put("resources@fission.io/v1", self.resources);
+        bag.put("terminationGracePeriod@fission.io/v1", self.termination_grace_period);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::EnvironmentSpec {
             poolsize: self.poolsize,
@@ -274,17 +274,17 @@ impl Spoke<storage::EnvironmentSpec> for EnvironmentSpec {
             imagepullsecret: bag.take("imagepullsecret@fission.io/v1").at("imagepullsecret")?,
             keeparchive: bag.take("keeparchive@fission.io/v1").at("keeparchive")?,
             poolsize: hub.poolsize,
-            resources: bag.take_json("resources@fission.io/v1"),
-            runtime: Field::Absent.required_or_json("{\"image\":\"\"}").at("runtime")?,
+            resources: bag.take("resources@fission.io/v1").at("resources")?,
+            runtime: Field::Absent.required_or(|| EnvironmentSpecRuntime { container: Field::Absent, image: String::new(), podspec: Field::Absent, unknown: Object::new() }),
             termination_grace_period: bag.take("terminationGracePeriod@fission.io/v1").at("terminationGracePeriod")?,
             version: Field::Absent.required_or(|| 3),
             unknown: bag.take_unknown("*@fission.io/v1")?,
         })
     }
 
-    fn overlay(stored: storage::EnvironmentSpec, new: &mut storage::EnvironmentSpec) {
+    fn overlay(mut stored: storage::EnvironmentSpec, new: &mut storage::EnvironmentSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         hub::keep(stored.command, &mut new.command);
         new.bag.overlay(stored.bag, &[
@@ -382,7 +382,7 @@ impl Spoke<storage::Function> for Function {
 
     fn up(self) -> Result<storage::Function> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::Function {
             metadata: Field::Value(self.metadata),
@@ -682,20 +682,20 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
 
     fn up(self) -> Result<storage::FunctionSpec> {
         let mut bag = Bag::default();
-        bag.put("concurrency@fission.io/v1", self.concurrency).at("concurrency")?;
-        bag.put("configmaps@fission.io/v1", self.configmaps).at("configmaps")?;
-        bag.put("env@fission.io/v1", self.env).at("env")?;
-        bag.put("envFrom@fission.io/v1", self.env_from).at("envFrom")?;
-        bag.put("invocation@fission.io/v1", self.invocation).at("invocation")?;
-        bag.put_json("podspec@fission.io/v1", self.podspec);
-        bag.put("provisionedConcurrency@fission.io/v1", self.provisioned_concurrency).at("provisionedConcurrency")?;
-        bag.put_json("resources@fission.io/v1", self.resources);
-        bag.put("retainPods@fission.io/v1", self.retain_pods).at("retainPods")?;
-        bag.put("secrets@fission.io/v1", self.secrets).at("secrets")?;
-        bag.put("state@fission.io/v1", self.state).at("state")?;
-        bag.put("streaming@fission.io/v1", self.streaming).at("streaming")?;
-        bag.put("tool@fission.io/v1", self.tool).at("tool")?;
-        bag.put("versioning@fission.io/v1", self.versioning).at("versioning")?;
+        bag.put("concurrency@fission.io/v1", self.concurrency);
+        bag.put("configmaps@fission.io/v1", self.configmaps);
+        bag.put("env@fission.io/v1", self.env);
+        bag.put("envFrom@fission.io/v1", self.env_from);
+        bag.put("invocation@fission.io/v1", self.invocation);
+        bag.put("podspec@fission.io/v1", self.podspec);
+        bag.put("provisionedConcurrency@fission.io/v1", self.provisioned_concurrency);
+        bag.put("resources@fission.io/v1", self.resources);
+        bag.put("retainPods@fission.io/v1", self.retain_pods);
+        bag.put("secrets@fission.io/v1", self.secrets);
+        bag.put("state@fission.io/v1", self.state);
+        bag.put("streaming@fission.io/v1", self.streaming);
+        bag.put("tool@fission.io/v1", self.tool);
+        bag.put("versioning@fission.io/v1", self.versioning);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::FunctionSpec {
             bag,
@@ -710,17 +710,17 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             configmaps: bag.take("configmaps@fission.io/v1").at("configmaps")?,
             env: bag.take("env@fission.io/v1").at("env")?,
             env_from: bag.take("envFrom@fission.io/v1").at("envFrom")?,
-            environment: Field::Absent.required_or_json("{\"namespace\":\"\"}").at("environment")?,
+            environment: Field::Absent.required_or(|| FunctionSpecEnvironment { name: Field::Absent, namespace: String::new(), unknown: Object::new() }),
             function_timeout: Field::Absent,
             idletimeout: Field::Absent,
             invocation: bag.take("invocation@fission.io/v1").at("invocation")?,
-            invoke_strategy: Field::Absent.required_or_json("{}").at("InvokeStrategy")?,
+            invoke_strategy: Field::Absent.required_or(|| FunctionSpecInvokeStrategy { execution_strategy: Field::Absent, strategy_type: Field::Absent, unknown: Object::new() }),
             once_only: Field::Absent,
-            package: Field::Absent.required_or_json("{}").at("package")?,
-            podspec: bag.take_json("podspec@fission.io/v1"),
+            package: Field::Absent.required_or(|| FunctionSpecPackage { function_name: Field::Absent, packageref: Field::Absent, unknown: Object::new() }),
+            podspec: bag.take("podspec@fission.io/v1").at("podspec")?,
             provisioned_concurrency: bag.take("provisionedConcurrency@fission.io/v1").at("provisionedConcurrency")?,
             requests_per_pod: Field::Absent,
-            resources: bag.take_json("resources@fission.io/v1"),
+            resources: bag.take("resources@fission.io/v1").at("resources")?,
             retain_pods: bag.take("retainPods@fission.io/v1").at("retainPods")?,
             secrets: bag.take("secrets@fission.io/v1").at("secrets")?,
             state: bag.take("state@fission.io/v1").at("state")?,
@@ -731,9 +731,9 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         })
     }
 
-    fn overlay(stored: storage::FunctionSpec, new: &mut storage::FunctionSpec) {
+    fn overlay(mut stored: storage::FunctionSpec, new: &mut storage::FunctionSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         hub::keep(stored.environment_snapshot, &mut new.environment_snapshot);
         new.bag.overlay(stored.bag, &[
@@ -1278,11 +1278,11 @@ impl Spoke<storage::FunctionVersionSpec> for FunctionVersionSpec {
 
     fn up(self) -> Result<storage::FunctionVersionSpec> {
         let mut bag = Bag::default();
-        bag.put("envObservedGeneration@fission.io/v1", self.env_observed_generation).at("envObservedGeneration")?;
-        bag.put("envRuntimeImage@fission.io/v1", self.env_runtime_image).at("envRuntimeImage")?;
-        bag.put("functionGeneration@fission.io/v1", Field::Value(self.function_generation)).at("functionGeneration")?;
-        bag.put("functionUID@fission.io/v1", Field::Value(self.function_uid)).at("functionUID")?;
-        bag.put("packageDigest@fission.io/v1", Field::Value(self.package_digest)).at("packageDigest")?;
+        bag.put("envObservedGeneration@fission.io/v1", self.env_observed_generation);
+        bag.put("envRuntimeImage@fission.io/v1", self.env_runtime_image);
+        bag.put("functionGeneration@fission.io/v1", Field::Value(self.function_generation));
+        bag.put("functionUID@fission.io/v1", Field::Value(self.function_uid));
+        bag.put("packageDigest@fission.io/v1", Field::Value(self.package_digest));
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::FunctionVersionSpec {
             created_at: Field::Value(self.published_at),
@@ -1291,7 +1291,7 @@ impl Spoke<storage::FunctionVersionSpec> for FunctionVersionSpec {
             snapshot: match Probe::<change::FunctionVersionSpecSnapshot>::CONVERT {
                 Some(hook) => Field::Value(self.snapshot).try_map(hook.up).at("snapshot")?,
                 None => {
-                    bag.put_json("snapshot@fission.io/v1", Field::Value(self.snapshot));
+                    bag.put("snapshot@fission.io/v1", Field::Value(self.snapshot));
                     Field::Absent
                 }
             },
@@ -1313,7 +1313,7 @@ impl Spoke<storage::FunctionVersionSpec> for FunctionVersionSpec {
             sequence: hub.number.required().at("sequence")?,
             snapshot: match Probe::<change::FunctionVersionSpecSnapshot>::CONVERT {
                 Some(hook) => hub.snapshot.try_map(hook.down).and_then(|it| bag.or_take("snapshot@fission.io/v1", it)).and_then(Field::required).at("snapshot")?,
-                None => bag.take_json("snapshot@fission.io/v1").required().at("snapshot")?,
+                None => bag.take("snapshot@fission.io/v1").and_then(Field::required).at("snapshot")?,
             },
             unknown: bag.take_unknown("*@fission.io/v1")?,
         })
@@ -1355,7 +1355,7 @@ impl Spoke<storage::HTTPTrigger> for HTTPTrigger {
 
     fn up(self) -> Result<storage::HTTPTrigger> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::HTTPTrigger {
             metadata: Field::Value(self.metadata),
@@ -1430,10 +1430,10 @@ impl Spoke<storage::HTTPTriggerSpec> for HTTPTriggerSpec {
 
     fn up(self) -> Result<storage::HTTPTriggerSpec> {
         let mut bag = Bag::default();
-        bag.put("createingress@fission.io/v1", self.createingress).at("createingress")?;
-        bag.put("ingressconfig@fission.io/v1", self.ingressconfig).at("ingressconfig")?;
-        bag.put("invocationMode@fission.io/v1", self.invocation_mode).at("invocationMode")?;
-        bag.put("routeConfig@fission.io/v1", self.route_config).at("routeConfig")?;
+        bag.put("createingress@fission.io/v1", self.createingress);
+        bag.put("ingressconfig@fission.io/v1", self.ingressconfig);
+        bag.put("invocationMode@fission.io/v1", self.invocation_mode);
+        bag.put("routeConfig@fission.io/v1", self.route_config);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::HTTPTriggerSpec {
             cors: match Probe::<change::HTTPTriggerSpecCorsConfig>::CONVERT {
@@ -1454,7 +1454,7 @@ impl Spoke<storage::HTTPTriggerSpec> for HTTPTriggerSpec {
                 None => Field::from_hub(hub.cors).at("corsConfig")?,
             },
             createingress: bag.take("createingress@fission.io/v1").at("createingress")?,
-            functionref: Field::Absent.required_or_json("{\"name\":\"\",\"type\":\"name\"}").at("functionref")?,
+            functionref: Field::Absent.required_or(|| HTTPTriggerSpecFunctionref { alias: Field::Absent, functionweights: Field::Absent, name: String::new(), r#type: HTTPTriggerSpecFunctionrefType::Name, version: Field::Absent, unknown: Object::new() }),
             host: hub.host,
             ingressconfig: bag.take("ingressconfig@fission.io/v1").at("ingressconfig")?,
             invocation_mode: bag.take("invocationMode@fission.io/v1").at("invocationMode")?,
@@ -1468,9 +1468,9 @@ impl Spoke<storage::HTTPTriggerSpec> for HTTPTriggerSpec {
         })
     }
 
-    fn overlay(stored: storage::HTTPTriggerSpec, new: &mut storage::HTTPTriggerSpec) {
+    fn overlay(mut stored: storage::HTTPTriggerSpec, new: &mut storage::HTTPTriggerSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         Field::<HTTPTriggerSpecCorsConfig>::overlay(stored.cors, &mut new.cors);
         hub::keep(stored.sticky, &mut new.sticky);
@@ -1546,9 +1546,9 @@ impl Spoke<storage::HTTPTriggerSpecCors> for HTTPTriggerSpecCorsConfig {
         })
     }
 
-    fn overlay(stored: storage::HTTPTriggerSpecCors, new: &mut storage::HTTPTriggerSpecCors) {
+    fn overlay(mut stored: storage::HTTPTriggerSpecCors, new: &mut storage::HTTPTriggerSpecCors) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         new.bag.overlay(stored.bag, &["*@fission.io/v1", "maxAge@fission.io/v1"]);
     }
@@ -1748,7 +1748,7 @@ impl Spoke<storage::KubernetesWatchTrigger> for KubernetesWatchTrigger {
 
     fn up(self) -> Result<storage::KubernetesWatchTrigger> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::KubernetesWatchTrigger {
             metadata: Field::Value(self.metadata),
@@ -1809,7 +1809,7 @@ impl Spoke<storage::KubernetesWatchTriggerSpec> for KubernetesWatchTriggerSpec {
     fn down(hub: storage::KubernetesWatchTriggerSpec) -> Result<Self> {
         let mut bag = hub.bag;
         Ok(Self {
-            functionref: Field::Absent.required_or_json("{\"name\":\"\",\"type\":\"name\"}").at("functionref")?,
+            functionref: Field::Absent.required_or(|| KubernetesWatchTriggerSpecFunctionref { alias: Field::Absent, functionweights: Field::Absent, name: String::new(), r#type: KubernetesWatchTriggerSpecFunctionrefType::Name, version: Field::Absent, unknown: Object::new() }),
             labelselector: hub.labels,
             namespace: hub.namespace.required().at("namespace")?,
             r#type: hub.kind.required().at("type")?,
@@ -1817,9 +1817,9 @@ impl Spoke<storage::KubernetesWatchTriggerSpec> for KubernetesWatchTriggerSpec {
         })
     }
 
-    fn overlay(stored: storage::KubernetesWatchTriggerSpec, new: &mut storage::KubernetesWatchTriggerSpec) {
+    fn overlay(mut stored: storage::KubernetesWatchTriggerSpec, new: &mut storage::KubernetesWatchTriggerSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         hub::keep(stored.object_name, &mut new.object_name);
         new.bag.overlay(stored.bag, &["*@fission.io/v1", "functionref@fission.io/v1"]);
@@ -1896,7 +1896,7 @@ impl Spoke<storage::MessageQueueTrigger> for MessageQueueTrigger {
 
     fn up(self) -> Result<storage::MessageQueueTrigger> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::MessageQueueTrigger {
             metadata: Field::Value(self.metadata),
@@ -1980,9 +1980,9 @@ impl Spoke<storage::MessageQueueTriggerSpec> for MessageQueueTriggerSpec {
 
     fn up(self) -> Result<storage::MessageQueueTriggerSpec> {
         let mut bag = Bag::default();
-        bag.put("cooldownPeriod@fission.io/v1", self.cooldown_period).at("cooldownPeriod")?;
-        bag.put("mqtkind@fission.io/v1", self.mqtkind).at("mqtkind")?;
-        bag.put_json("podspec@fission.io/v1", self.podspec);
+        bag.put("cooldownPeriod@fission.io/v1", self.cooldown_period);
+        bag.put("mqtkind@fission.io/v1", self.mqtkind);
+        bag.put("podspec@fission.io/v1", self.podspec);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::MessageQueueTriggerSpec {
             content_type: self.content_type,
@@ -2014,7 +2014,7 @@ impl Spoke<storage::MessageQueueTriggerSpec> for MessageQueueTriggerSpec {
             metadata: hub.options,
             min_replica_count: hub.readers_min,
             mqtkind: bag.take("mqtkind@fission.io/v1").at("mqtkind")?,
-            podspec: bag.take_json("podspec@fission.io/v1"),
+            podspec: bag.take("podspec@fission.io/v1").at("podspec")?,
             polling_interval: hub.poll_seconds,
             resp_topic: hub.response_topic,
             secret: hub.secret,
@@ -2023,9 +2023,9 @@ impl Spoke<storage::MessageQueueTriggerSpec> for MessageQueueTriggerSpec {
         })
     }
 
-    fn overlay(stored: storage::MessageQueueTriggerSpec, new: &mut storage::MessageQueueTriggerSpec) {
+    fn overlay(mut stored: storage::MessageQueueTriggerSpec, new: &mut storage::MessageQueueTriggerSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         new.bag.overlay(stored.bag, &[
             "*@fission.io/v1", "cooldownPeriod@fission.io/v1", "functionref@fission.io/v1",
@@ -2104,7 +2104,7 @@ impl Spoke<storage::Package> for Package {
 
     fn up(self) -> Result<storage::Package> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::Package {
             metadata: Field::Value(self.metadata),
@@ -2169,15 +2169,15 @@ impl Spoke<storage::PackageSpec> for PackageSpec {
         Ok(Self {
             buildcmd: hub.build_command,
             deployment: Field::from_hub(hub.deployment).at("deployment")?,
-            environment: Field::Absent.required_or_json("{\"namespace\":\"\"}").at("environment")?,
+            environment: Field::Absent.required_or(|| PackageSpecEnvironment { name: Field::Absent, namespace: String::new(), unknown: Object::new() }),
             source: Field::from_hub(hub.source).at("source")?,
             unknown: bag.take_unknown("*@fission.io/v1")?,
         })
     }
 
-    fn overlay(stored: storage::PackageSpec, new: &mut storage::PackageSpec) {
+    fn overlay(mut stored: storage::PackageSpec, new: &mut storage::PackageSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         Field::<PackageSpecDeployment>::overlay(stored.deployment, &mut new.deployment);
         hub::keep(stored.environment_snapshot, &mut new.environment_snapshot);
@@ -2220,11 +2220,11 @@ impl Spoke<storage::PackageSpecDeployment> for PackageSpecDeployment {
 
     fn up(self) -> Result<storage::PackageSpecDeployment> {
         let mut bag = Bag::default();
-        bag.put("checksum@fission.io/v1", self.checksum).at("checksum")?;
-        bag.put("literal@fission.io/v1", self.literal).at("literal")?;
-        bag.put("oci@fission.io/v1", self.oci).at("oci")?;
-        bag.put("type@fission.io/v1", self.r#type).at("type")?;
-        bag.put("url@fission.io/v1", self.url).at("url")?;
+        bag.put("checksum@fission.io/v1", self.checksum);
+        bag.put("literal@fission.io/v1", self.literal);
+        bag.put("oci@fission.io/v1", self.oci);
+        bag.put("type@fission.io/v1", self.r#type);
+        bag.put("url@fission.io/v1", self.url);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::PackageSpecDeployment {
             bag,
@@ -2351,11 +2351,11 @@ impl Spoke<storage::PackageSpecSource> for PackageSpecSource {
 
     fn up(self) -> Result<storage::PackageSpecSource> {
         let mut bag = Bag::default();
-        bag.put("checksum@fission.io/v1", self.checksum).at("checksum")?;
-        bag.put("literal@fission.io/v1", self.literal).at("literal")?;
-        bag.put("oci@fission.io/v1", self.oci).at("oci")?;
-        bag.put("type@fission.io/v1", self.r#type).at("type")?;
-        bag.put("url@fission.io/v1", self.url).at("url")?;
+        bag.put("checksum@fission.io/v1", self.checksum);
+        bag.put("literal@fission.io/v1", self.literal);
+        bag.put("oci@fission.io/v1", self.oci);
+        bag.put("type@fission.io/v1", self.r#type);
+        bag.put("url@fission.io/v1", self.url);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::PackageSpecSource {
             bag,
@@ -2497,7 +2497,7 @@ impl Spoke<storage::TimeTrigger> for TimeTrigger {
 
     fn up(self) -> Result<storage::TimeTrigger> {
         let mut bag = Bag::default();
-        bag.put("status@fission.io/v1", self.status).at("status")?;
+        bag.put("status@fission.io/v1", self.status);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::TimeTrigger {
             metadata: Field::Value(self.metadata),
@@ -2560,16 +2560,16 @@ impl Spoke<storage::TimeTriggerSpec> for TimeTriggerSpec {
         let mut bag = hub.bag;
         Ok(Self {
             cron: hub.cron.required().at("cron")?,
-            functionref: Field::Absent.required_or_json("{\"name\":\"\",\"type\":\"name\"}").at("functionref")?,
+            functionref: Field::Absent.required_or(|| TimeTriggerSpecFunctionref { alias: Field::Absent, functionweights: Field::Absent, name: String::new(), r#type: TimeTriggerSpecFunctionrefType::Name, version: Field::Absent, unknown: Object::new() }),
             method: hub.method,
             subpath: hub.path,
             unknown: bag.take_unknown("*@fission.io/v1")?,
         })
     }
 
-    fn overlay(stored: storage::TimeTriggerSpec, new: &mut storage::TimeTriggerSpec) {
+    fn overlay(mut stored: storage::TimeTriggerSpec, new: &mut storage::TimeTriggerSpec) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         hub::keep(stored.misfire, &mut new.misfire);
         hub::keep(stored.retry, &mut new.retry);

@@ -312,7 +312,7 @@ impl Spoke<storage::HTTPTriggerSpec> for HTTPTriggerSpec {
             path: match Probe::<change::HTTPTriggerSpecPath>::CONVERT {
                 Some(hook) => Field::Value(self.path).try_map(hook.up).at("path")?,
                 None => {
-                    bag.put("path@folio.dev/v1beta1", Field::Value(self.path)).at("path")?;
+                    bag.put("path@folio.dev/v1beta1", Field::Value(self.path));
                     Field::Absent
                 }
             },

@@ -78,7 +78,10 @@ impl Rows {
                 Snapshot::Package(package) => package.build_key(),
                 _ => None,
             },
-            Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
+            Snapshot::Environment(_)
+            | Snapshot::Trigger(_)
+            | Snapshot::Config(_)
+            | Snapshot::Secret(_) => None,
         }
     }
 }

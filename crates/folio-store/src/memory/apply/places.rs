@@ -57,8 +57,8 @@ impl Rows {
             key.app == *app && key.kind == to.kind && key.name == to.name && to.uid == uid
         });
         ensure(known, || format!("{} `{}`", to.kind, to.name))?;
-        let latest = to.latest.as_ref().map(|(_, _, snapshot)| *snapshot);
-        latest.into_iter().chain(to.draft).try_for_each(|digest| self.has_snapshot(digest))?;
+        let versions = to.latest.iter().chain(&to.pending).map(|(_, _, snapshot)| *snapshot);
+        versions.chain(to.draft).try_for_each(|digest| self.has_snapshot(digest))?;
         self.placements.put((uid, number), Interval { until: None, placement: to.clone() });
         Ok(())
     }

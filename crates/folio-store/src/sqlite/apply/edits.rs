@@ -1,7 +1,7 @@
 //! Writes the edits of apps, tokens, units and drafts.
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{AppName, Digest, Draft, Edit, Origin, Unit, UnitKey, UnitUid};
+use folio_model::{AppName, Digest, Draft, Edit, Origin, Owner, Unit, UnitKey, UnitUid};
 use rusqlite::params;
 
 use super::{Writing, ensure};
@@ -21,6 +21,7 @@ impl Writing<'_> {
             Edit::CreateUnit { uid, key, origin } => self.create_unit(*uid, key, *origin)?,
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,
             Edit::RestoreUnit { uid, key } => self.restore_unit(*uid, key)?,
+            Edit::Own { uid, from, to } => self.own(*uid, from.as_ref(), to.as_ref())?,
             Edit::SetDraft { uid, from, to } => self.set_draft(*uid, from.as_ref(), to.as_ref())?,
             Edit::Publish { uid, version, waits } => {
                 return self.publish(app, *uid, version, *waits);
@@ -84,6 +85,19 @@ impl Writing<'_> {
                    WHERE uid = ?1 AND deleted_in IS NOT NULL AND app = ?2 AND kind = ?3 AND name = ?4";
         let restored = run(self.conn, sql, params![uid.0.as_bytes(), app, kind, name])?;
         ensure(restored == 1, || key.to_string())
+    }
+
+    fn own(
+        &self,
+        uid: UnitUid,
+        from: Option<&Owner>,
+        to: Option<&Owner>,
+    ) -> Result<(), StoreError> {
+        let unit = self.living(uid)?;
+        ensure(unit.owner.as_ref() == from, || format!("the owner of {}", unit.key))?;
+        let sql = "UPDATE units SET owner = ?2, owner_name = ?3 WHERE uid = ?1";
+        let (owner, name) = (to.map(|to| &to.uid), to.map(|to| &to.name));
+        run(self.conn, sql, params![uid.0.as_bytes(), owner, name]).map(|_| ())
     }
 
     fn set_draft(

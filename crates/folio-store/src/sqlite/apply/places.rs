@@ -77,9 +77,11 @@ impl Writing<'_> {
             None => {}
         }
         self.session.known(|known| known.places.put(uid, to.cloned()));
-        let sql = "INSERT INTO placements (unit, since, stands, latest_number, latest_id, latest_snapshot, draft) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO placements (unit, since, stands, latest_number, latest_id, latest_snapshot, draft, \
+                   pending_number, pending_id, pending_snapshot) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING";
         let latest = to.and_then(|to| to.latest.as_ref());
+        let pending = to.and_then(|to| to.pending.as_ref());
         let values = params![
             uid.0.as_bytes(),
             signed(number.get()),
@@ -88,6 +90,9 @@ impl Writing<'_> {
             latest.map(|(_, id, _)| id.as_str()),
             latest.map(|(_, _, snapshot)| snapshot.as_bytes()),
             to.and_then(|to| to.draft.as_ref()).map(Digest::as_bytes),
+            pending.map(|(number, _, _)| signed(number.get())),
+            pending.map(|(_, id, _)| id.as_str()),
+            pending.map(|(_, _, snapshot)| snapshot.as_bytes()),
         ];
         ensure(run(self.conn, sql, values)? == 1, || format!("the place of unit {uid}"))?;
         Ok(true)

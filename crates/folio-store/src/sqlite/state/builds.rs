@@ -10,7 +10,11 @@ use crate::sqlite::query::{all, digest, digest_option, json, limit, number, one,
 pub(crate) fn own_key(snapshot: &Snapshot) -> Option<Digest> {
     match snapshot {
         Snapshot::Package(spec) => spec.build_key(),
-        Snapshot::Function(_) | Snapshot::Environment(_) | Snapshot::Trigger(_) => None,
+        Snapshot::Function(_)
+        | Snapshot::Environment(_)
+        | Snapshot::Trigger(_)
+        | Snapshot::Config(_)
+        | Snapshot::Secret(_) => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use folio_core::ports::StoreError;
-use folio_model::{AppName, AppVersion, Number, Placement, Timestamp, UnitUid, VersionId};
+use folio_model::{AppName, AppVersion, Digest, Number, Placement, Timestamp, UnitUid, VersionId};
 use rusqlite::{Connection, Row, params};
 
 use super::units::kind;
@@ -23,7 +23,11 @@ macro_rules! select_app_versions {
 
 macro_rules! select_placements {
     ($rest:literal) => {
-        concat!("SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft ", $rest)
+        concat!(
+            "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, \
+             pending_number, pending_id, pending_snapshot ",
+            $rest
+        )
     };
 }
 
@@ -118,15 +122,20 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AppVersion> {
 
 /// Reads a placement from the columns the queries of this module select.
 pub(crate) fn read_placement(row: &Row<'_>) -> rusqlite::Result<Placement> {
-    let latest = match number_option(row, 3)? {
-        Some(number) => Some((number, text(row, 4)?, digest(row, 5)?)),
-        None => None,
-    };
     Ok(Placement {
         uid: uid(row, 0)?,
         kind: kind(row, 1)?,
         name: text(row, 2)?,
-        latest,
+        latest: version(row, 3)?,
         draft: digest_option(row, 6)?,
+        pending: version(row, 7)?,
+    })
+}
+
+/// Reads a version from the columns of its number, id and snapshot.
+fn version(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<(Number, VersionId, Digest)>> {
+    Ok(match number_option(row, column)? {
+        Some(number) => Some((number, text(row, column + 1)?, digest(row, column + 2)?)),
+        None => None,
     })
 }

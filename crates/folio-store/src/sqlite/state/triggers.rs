@@ -22,13 +22,13 @@ pub(super) fn aimed_at(
 
 pub(super) fn standing(conn: &Connection) -> Result<Vec<StandingTrigger>, StoreError> {
     let sql = "SELECT uid, app, kind, name, origin, next_number, latest, revision, newest, \
-               drafts.snapshot, drafts.uses_unit, drafts.uses_number, drafts.archive, digest, body, \
-               hub, rewritten \
+               drafts.snapshot, drafts.uses_unit, drafts.uses_number, drafts.archive, owner, owner_name, \
+               digest, body, hub, rewritten \
                FROM units INDEXED BY units_triggers LEFT JOIN drafts ON drafts.unit = units.uid \
                JOIN versions ON versions.unit = units.uid AND deleted = 0 AND versions.number = units.latest \
                JOIN snapshots ON snapshots.digest = versions.snapshot \
                WHERE kind = 'trigger' AND units.deleted_in IS NULL ORDER BY app, name";
-    let rows = all(conn, sql, [], |row| Ok((read(row)?, digest(row, 13)?, Body::read(row, 14)?)))?;
+    let rows = all(conn, sql, [], |row| Ok((read(row)?, digest(row, 15)?, Body::read(row, 16)?)))?;
     let mut triggers = Vec::with_capacity(rows.len());
     for (unit, name, body) in rows {
         if let Snapshot::Trigger(spec) = read_snapshot(name, &body)? {

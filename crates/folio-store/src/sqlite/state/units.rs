@@ -2,7 +2,8 @@
 
 use folio_core::ports::{StoreError, TokenRecord};
 use folio_model::{
-    Answer, AppName, Digest, Draft, Kind, Origin, Unit, UnitKey, UnitUid, VersionKey, canonical,
+    Answer, AppName, Digest, Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid, VersionKey,
+    canonical,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -16,7 +17,7 @@ macro_rules! select_units {
     ($rest:literal) => {
         concat!(
             "SELECT uid, units.app, kind, name, origin, next_number, latest, revision, newest, \
-             snapshot, uses_unit, uses_number, archive \
+             snapshot, uses_unit, uses_number, archive, owner, owner_name \
              FROM units LEFT JOIN drafts ON drafts.unit = units.uid ",
             $rest
         )
@@ -70,6 +71,17 @@ pub(super) fn of_kind(
     all(conn, sql, [app.as_str(), kind.as_str()], read)
 }
 
+pub(super) fn owned(
+    conn: &Connection,
+    app: &AppName,
+    deployment: &str,
+) -> Result<Vec<Unit>, StoreError> {
+    let sql = select_units!("WHERE app = ?1 AND owner = ?2 AND deleted_in IS NULL ");
+    let mut units = all(conn, sql, [app.as_str(), deployment], read)?;
+    units.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok(units)
+}
+
 pub(super) fn with_draft_using(
     conn: &Connection,
     package: VersionKey,
@@ -86,12 +98,18 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Unit> {
         uid: uid(row, 0)?,
         key,
         origin: origin(row, 4)?,
+        owner: owner(row, 13)?,
         next_number: number(row, 5)?,
         latest: number_option(row, 6)?,
         revision: seq(row, 7)?,
         newest: number_option(row, 8)?,
         draft: draft(row, 9)?,
     })
+}
+
+fn owner(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Owner>> {
+    let Some(uid) = row.get(column)? else { return Ok(None) };
+    Ok(Some(Owner { uid, name: row.get(column + 1)? }))
 }
 
 fn draft(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Draft>> {

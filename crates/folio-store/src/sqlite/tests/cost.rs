@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use folio_core::ports::{Page, Plan, State, StoreError};
-use folio_model::Pointer;
+use folio_model::{Pointer, UnitKey};
 use folio_testkit::conformance::ledger::world::Named;
 use rusqlite::Connection;
 
@@ -34,6 +34,11 @@ const QUESTIONS: &[(&str, Question)] = &[
         state.triggers_of(&unit.key.app, &"hello".parse().expect("a name")).map(drop)
     }),
     ("triggers", |state, _| state.triggers().map(drop)),
+    ("naming", |state, unit| {
+        let key = UnitKey { kind: Kind::Config, ..unit.key.clone() };
+        state.naming(&key).map(drop)
+    }),
+    ("some_secret", |state, _| state.some_secret().map(drop)),
     ("users", |state, unit| state.users(unit.at(11)).map(drop)),
     ("draft_users", |state, unit| state.draft_users(unit.at(11)).map(drop)),
     ("id_taken", |state, unit| state.id_taken(&unit.key.app, &version_id("v11")).map(drop)),
@@ -111,7 +116,7 @@ fn publish(world: &World<'_>, unit: &Named, n: u64) -> Change {
     }
     let latest = Some((number(n), version_id(&format!("v{n}")), snapshot.digest()));
     let (kind, name) = (Kind::Package, unit.key.name.clone());
-    let placement = Placement { uid: unit.uid, kind, name, latest, draft: None };
+    let placement = Placement { uid: unit.uid, kind, name, latest, pending: None, draft: None };
     Change {
         snapshots: vec![snapshot.clone()],
         app_version: Some(version_id(&format!("g{n}"))),

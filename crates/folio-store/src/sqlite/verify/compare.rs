@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{AppName, Digest, Kind, Number, UnitUid, VersionId, VersionKey};
+use folio_model::{AppName, Digest, Kind, Number, UnitKey, UnitUid, VersionId, VersionKey};
 use rusqlite::Connection;
 
 use super::Found;
@@ -11,6 +11,7 @@ use crate::memory::Keys;
 use crate::sqlite::query::{all, digest, number, text, uid};
 use crate::sqlite::state::Seen;
 use crate::sqlite::state::pointers::read_pointer;
+use crate::sqlite::state::units::kind;
 
 /// A state and everything it has a name for.
 pub(super) struct Side<'a> {
@@ -42,6 +43,10 @@ pub(super) fn states(
     both.each(found, |keys| &keys.builds, |key| format!("build {key}"), build)?;
     let aimed_name = |(app, name): &_| format!("what leads to function `{name}` of app `{app}`");
     both.each(found, |keys| &keys.aimed_at, aimed_name, |s, (app, name)| s.triggers_of(app, name))?;
+    let named_name = |key: &UnitKey| format!("what names {key} of app `{}`", key.app);
+    both.each(found, |keys| &keys.named, named_name, |s, key| s.naming(key))?;
+    let secrets = stored.state.some_secret()? == replayed.state.some_secret()?;
+    found.expect(secrets, || "the first secret is not what the entries add up to".to_owned());
     let triggers = stored.state.triggers()? == replayed.state.triggers()?;
     found.expect(triggers, || "the list of triggers is not what the entries add up to".to_owned());
     let roots = stored.state.content_roots()? == replayed.state.content_roots()?;
@@ -120,6 +125,7 @@ fn unit_name(state: &dyn State, uid: UnitUid) -> String {
 /// Everything the database has a name for.
 fn keys(conn: &Connection) -> Result<Keys, StoreError> {
     let aimed_at = "SELECT DISTINCT app, function FROM trigger_targets";
+    let named = "SELECT DISTINCT app, kind, name FROM named";
     let moves = "SELECT DISTINCT kind, owner, name FROM pointer_moves";
     Ok(Keys {
         apps: set(all(conn, "SELECT name FROM apps", [], |row| text(row, 0))?),
@@ -136,6 +142,9 @@ fn keys(conn: &Connection) -> Result<Keys, StoreError> {
             Ok((text(row, 0)?, number(row, 1)?))
         })?),
         builds: set(all(conn, "SELECT key FROM builds", [], |row| digest(row, 0))?),
+        named: set(all(conn, named, [], |row| {
+            Ok(UnitKey { app: text(row, 0)?, kind: kind(row, 1)?, name: text(row, 2)? })
+        })?),
         aimed_at: set(all(conn, aimed_at, [], |row| Ok((text(row, 0)?, text(row, 1)?)))?),
     })
 }

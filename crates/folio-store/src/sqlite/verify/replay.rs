@@ -45,11 +45,12 @@ pub(super) fn adds_up(conn: &Connection, found: &mut Found) -> Result<(), StoreE
 
 /// What each entry placed.
 fn placed(conn: &Connection) -> Result<BTreeMap<u64, Placed>, StoreError> {
-    let sql = "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, seq, stands \
+    let sql = "SELECT uid, kind, name, latest_number, latest_id, latest_snapshot, draft, \
+               pending_number, pending_id, pending_snapshot, seq, stands \
                FROM placements JOIN units ON uid = unit \
                JOIN app_versions ON app_versions.app = units.app AND app_versions.number = since";
     let rows = all(conn, sql, [], |row| {
-        Ok((places::read_placement(row)?, seq(row, 7)?, row.get::<_, bool>(8)?))
+        Ok((places::read_placement(row)?, seq(row, 10)?, row.get::<_, bool>(11)?))
     })?;
     let mut placed: BTreeMap<u64, Placed> = BTreeMap::new();
     for (placement, entry, stands) in rows {

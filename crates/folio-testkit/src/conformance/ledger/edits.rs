@@ -1,7 +1,7 @@
 //! Facts about apps, tokens, units and drafts.
 
 use folio_core::ports::{Ledger, TokenRecord};
-use folio_model::{Change, Digest, Edit, Kind, Number, Origin, UnitKey};
+use folio_model::{Change, Digest, Edit, Kind, Number, Origin, Owner, Unit, UnitKey};
 
 use super::world::{Named, World, actor, draft, package};
 
@@ -49,6 +49,31 @@ pub async fn a_unit_needs_a_free_name_and_a_new_identity(ledger: &dyn Ledger) {
     assert_eq!(by_name.uid, successor.uid);
     let old = unit.uid;
     assert_eq!(world.look(move |state| state.unit_by_uid(old)).await, None);
+}
+
+/// A unit belongs to one deployment at a time, also when it returns, and the deployment finds it.
+pub async fn a_unit_belongs_to_one_deployment(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let unit = world.create(Kind::Function, "hello").await;
+    let other = world.create(Kind::Package, "code").await;
+    let owner = |uid: &str| Some(Owner { uid: uid.to_owned(), name: format!("the {uid}") });
+    let own = |named: &Named, from, to| Edit::Own { uid: named.uid, from, to };
+    world.refuses(vec![own(&unit, owner("a"), owner("b"))]).await;
+    world.must(vec![own(&unit, None, owner("a")), own(&other, None, owner("a"))]).await;
+    world.refuses(vec![own(&unit, None, owner("b"))]).await;
+    let app = world.app.clone();
+    let owned = |deployment: &'static str| {
+        let app = app.clone();
+        world.look(move |state| state.owned(&app, deployment))
+    };
+    let names = |units: Vec<Unit>| units.into_iter().map(|unit| unit.key).collect::<Vec<_>>();
+    assert_eq!(names(owned("a").await), [unit.key.clone(), other.key.clone()]);
+    world.must(vec![own(&other, owner("a"), owner("b"))]).await;
+    assert_eq!(names(owned("b").await), std::slice::from_ref(&other.key));
+    world.must(vec![unit.remove()]).await;
+    assert_eq!(owned("a").await, []);
+    world.must(vec![Edit::RestoreUnit { uid: unit.uid, key: unit.key.clone() }]).await;
+    assert_eq!(owned("a").await.first().and_then(|unit| unit.owner.clone()), owner("a"));
 }
 
 /// A unit with a draft, a version or an alias stays.

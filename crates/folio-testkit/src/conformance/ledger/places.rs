@@ -17,6 +17,7 @@ fn placement(unit: &Named, latest: Option<u64>, draft: bool) -> Placement {
         kind: unit.key.kind,
         name: unit.key.name.clone(),
         latest: latest.map(|n| (number(n), version_id(&format!("v{n}")), package("one").digest())),
+        pending: None,
         draft: draft.then(|| package("two").digest()),
     }
 }

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use folio_core::ports::{Ledger, State, StoreError};
 use folio_model::{
-    Actor, AppName, Bag, BuildRecord, Change, Content, Digest, Draft, Edit, Entry, EnvironmentSpec,
-    FULL_WEIGHT, FunctionSpec, Kind, Layout, Number, Origin, PackagePin, PackageSpec, Place,
-    Pointer, RoutePath, RouteSpec, RunSettings, RuntimeKind, Snapshot, Target, Timestamp,
-    TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey, Weights,
+    Actor, AppName, Bag, BuildRecord, Change, Ciphertext, ConfigSpec, Content, Digest, Draft, Edit,
+    Entry, EnvironmentSpec, FULL_WEIGHT, Fingerprint, FunctionSpec, Kind, Layout, MountPin, Number,
+    Origin, PackagePin, PackageSpec, Place, Pointer, RoutePath, RouteSpec, RunSettings,
+    RuntimeKind, Sealed, SecretSpec, Snapshot, Target, Timestamp, TriggerSpec, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey, Weights,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -316,8 +317,31 @@ pub fn function(package: &Snapshot) -> Snapshot {
         entrypoint: None,
         environment_snapshot: None,
         run: RunSettings::default(),
+        configs: Vec::new(),
+        secrets: Vec::new(),
         bag: Bag::new(),
     })
+}
+
+/// The snapshot of a config with one value.
+pub fn config(text: &str) -> Snapshot {
+    Snapshot::Config(ConfigSpec {
+        values: [("text".to_owned(), text.into())].into(),
+        bag: Bag::new(),
+    })
+}
+
+/// The snapshot of a secret whose value is sealed as a text.
+pub fn secret(text: &str) -> Snapshot {
+    let fingerprint = Fingerprint::of(Digest::of(text.as_bytes()).as_bytes());
+    let sealed = Sealed { fingerprint, sealed: Some(Ciphertext(text.as_bytes().to_vec())) };
+    let keys = [("key".parse().expect("a key"), sealed)].into();
+    Snapshot::Secret(SecretSpec { keys, bag: Bag::new() })
+}
+
+/// What a function freezes of a config or secret.
+pub fn pin(name: &str, snapshot: &Snapshot) -> MountPin {
+    MountPin { name: name.parse().expect("a name"), snapshot: snapshot.digest(), mount_path: None }
 }
 
 /// A draft of nothing but a snapshot.

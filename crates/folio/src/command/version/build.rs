@@ -1,5 +1,7 @@
 //! How the build of a version goes: what it prints, and how it ends.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use folio_core::view::VersionView;
 use folio_model::Build;
@@ -8,6 +10,9 @@ use serde::Deserialize;
 use crate::client::Client;
 use crate::output;
 use crate::problem::Problem;
+
+/// How often the build of a draft is asked for.
+pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
 /// How far a build is, and what it printed since the last question.
 #[derive(Debug, Deserialize)]

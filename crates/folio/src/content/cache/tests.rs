@@ -27,7 +27,7 @@ fn stamp() -> Stamp {
 }
 
 fn found(stamp: Stamp) -> Found {
-    Found { path: "a/b".to_owned(), stamp, executable: false }
+    Found { path: "a/b".to_owned(), from: None, stamp, executable: false }
 }
 
 fn hashed(text: &str) -> Hashed {

@@ -245,7 +245,7 @@ impl Spoke<storage::ShelfProperties> for ShelfProperties {
 
     fn up(self) -> Result<storage::ShelfProperties> {
         let mut bag = Bag::default();
-        bag.put("owner@2019-01-01", self.owner).at("owner")?;
+        bag.put("owner@2019-01-01", self.owner);
         bag.put_unknown("*@2019-01-01", self.unknown);
         Ok(storage::ShelfProperties {
             boards: match Probe::<change::ShelfPropertiesBoards>::CONVERT {
@@ -314,9 +314,9 @@ impl Spoke<storage::ShelfProperties> for ShelfProperties {
         })
     }
 
-    fn overlay(stored: storage::ShelfProperties, new: &mut storage::ShelfProperties) {
+    fn overlay(mut stored: storage::ShelfProperties, new: &mut storage::ShelfProperties) {
         if let Some(hook) = Self::AUGMENT {
-            (hook.complete)(&stored, new);
+            (hook.complete)(&mut stored, new);
         }
         Field::<Vec<Board>>::overlay(stored.boards, &mut new.boards);
         hub::keep(stored.height, &mut new.height);

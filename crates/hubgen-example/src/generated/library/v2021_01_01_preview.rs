@@ -166,7 +166,7 @@ impl Spoke<storage::ShelfProperties> for ShelfProperties {
 
     fn up(self) -> Result<storage::ShelfProperties> {
         let mut bag = Bag::default();
-        bag.put("owner@2021-01-01-preview", self.owner).at("owner")?;
+        bag.put("owner@2021-01-01-preview", self.owner);
         bag.put_unknown("*@2021-01-01-preview", self.unknown);
         Ok(storage::ShelfProperties {
             boards: Field::Value(self.boards).into_hub().at("boards")?,

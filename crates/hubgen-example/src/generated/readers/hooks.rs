@@ -19,6 +19,14 @@ pub const HOOKS: &[Hook] = &[
         "v1alpha1", "ReaderSpecFines",
         Probe::<(v1alpha1::ReaderSpecFines, storage::ReaderSpecFines)>::AUGMENT.is_some(),
     ),
+    Hook::augment(
+        "v1alpha1", "ReaderSpecGuardians",
+        Probe::<(v1alpha1::ReaderSpecGuardians, storage::ReaderSpecGuardians)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "v1alpha1", "ReaderSpecLoans",
+        Probe::<(v1alpha1::ReaderSpecLoans, storage::ReaderSpecLoans)>::AUGMENT.is_some(),
+    ),
     Hook::augment("v1", "Reader", Probe::<(v1::Reader, storage::Reader)>::AUGMENT.is_some()),
     Hook::augment(
         "v1", "ReaderSpec", Probe::<(v1::ReaderSpec, storage::ReaderSpec)>::AUGMENT.is_some(),
@@ -26,6 +34,14 @@ pub const HOOKS: &[Hook] = &[
     Hook::augment(
         "v1", "ReaderSpecFines",
         Probe::<(v1::ReaderSpecFines, storage::ReaderSpecFines)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "v1", "ReaderSpecGuardians",
+        Probe::<(v1::ReaderSpecGuardians, storage::ReaderSpecGuardians)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "v1", "ReaderSpecLoans",
+        Probe::<(v1::ReaderSpecLoans, storage::ReaderSpecLoans)>::AUGMENT.is_some(),
     ),
     Hook::augment(
         "v1", "ReaderStatus", Probe::<(v1::ReaderStatus, storage::ReaderStatus)>::AUGMENT.is_some(),

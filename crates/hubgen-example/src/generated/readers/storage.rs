@@ -41,12 +41,18 @@ pub struct ReaderSpec {
     /// `fines`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub fines: Field<Vec<ReaderSpecFines>>,
+    /// `guardians`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub guardians: Field<Vec<ReaderSpecGuardians>>,
     /// `level`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub level: Field<Symbol>,
     /// `limit`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub limit: Field<Value>,
+    /// `loans`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub loans: Field<Vec<ReaderSpecLoans>>,
     /// `settings`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub settings: Field<Value>,
@@ -78,6 +84,50 @@ pub struct ReaderSpecFines {
 }
 
 impl Stored for ReaderSpecFines {
+    const VERSION: &'static str = "v1";
+}
+
+/// `ReaderSpecGuardians`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReaderSpecGuardians {
+    /// `card`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub card: Field<String>,
+    /// `name`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<String>,
+    /// `phone`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub phone: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for ReaderSpecGuardians {
+    const VERSION: &'static str = "v1";
+}
+
+/// `ReaderSpecLoans`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReaderSpecLoans {
+    /// `branch`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub branch: Field<String>,
+    /// `copy`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub copy: Field<i64>,
+    /// `due`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub due: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for ReaderSpecLoans {
     const VERSION: &'static str = "v1";
 }
 

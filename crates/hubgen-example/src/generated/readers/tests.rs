@@ -11,7 +11,9 @@ hub::sample!(hub storage::Reader { metadata, spec, status }
         bag_unknown "*@v1";
         bag_unknown "*@v1alpha1";
     });
-hub::sample!(hub storage::ReaderSpec { badge, fines, level, limit, settings, when }
+hub::sample!(hub storage::ReaderSpec {
+    badge, fines, guardians, level, limit, loans, settings, when,
+}
     required { card }
     bag {
         bag_unknown "*@v1";
@@ -22,18 +24,36 @@ hub::sample!(hub storage::ReaderSpecFines { cents, paid }
         bag_unknown "*@v1";
         bag_unknown "*@v1alpha1";
     });
+hub::sample!(hub storage::ReaderSpecGuardians { name, phone }
+    required { card }
+    bag {
+        bag_unknown "*@v1";
+        bag_unknown "*@v1alpha1";
+    });
+hub::sample!(hub storage::ReaderSpecLoans { due }
+    required { branch, copy }
+    bag {
+        bag_unknown "*@v1";
+        bag_unknown "*@v1alpha1";
+    });
 hub::sample!(hub storage::ReaderStatus { borrowed }
     bag {
         bag_unknown "*@v1";
     });
 hub::sample!(spoke v1alpha1::Reader { metadata, spec });
-hub::sample!(spoke v1alpha1::ReaderSpec { card, fines, level, limit });
+hub::sample!(spoke v1alpha1::ReaderSpec { card, fines, guardians, level, limit, loans });
 hub::sample!(spoke v1alpha1::ReaderSpecFines { cents });
+hub::sample!(spoke v1alpha1::ReaderSpecGuardians { card, name });
 hub::sample!(enum v1alpha1::ReaderSpecLevel);
+hub::sample!(spoke v1alpha1::ReaderSpecLoans { branch, copy });
 hub::sample!(spoke v1::Reader { metadata, spec, status });
-hub::sample!(spoke v1::ReaderSpec { badge, card, fines, level, limit, settings, when });
+hub::sample!(spoke v1::ReaderSpec {
+    badge, card, fines, guardians, level, limit, loans, settings, when,
+});
 hub::sample!(spoke v1::ReaderSpecFines { cents, paid });
+hub::sample!(spoke v1::ReaderSpecGuardians { card, name, phone });
 hub::sample!(enum v1::ReaderSpecLevel);
+hub::sample!(spoke v1::ReaderSpecLoans { branch, copy, due });
 hub::sample!(spoke v1::ReaderStatus { borrowed });
 
 const ROUND_TRIPS: &[RoundTrip] = &[

@@ -70,12 +70,18 @@ pub struct ReaderSpec {
     /// `fines`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub fines: Field<Vec<ReaderSpecFines>>,
+    /// `guardians`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub guardians: Field<Vec<ReaderSpecGuardians>>,
     /// `level`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub level: Field<ReaderSpecLevel>,
     /// `limit`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub limit: Field<Value>,
+    /// `loans`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub loans: Field<Vec<ReaderSpecLoans>>,
     /// `settings`.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub settings: Field<Value>,
@@ -98,8 +104,10 @@ impl Spoke<storage::ReaderSpec> for ReaderSpec {
             badge: self.badge,
             card: self.card,
             fines: self.fines.into_hub().at("fines")?,
+            guardians: self.guardians.into_hub().at("guardians")?,
             level: self.level.into_hub().at("level")?,
             limit: self.limit,
+            loans: self.loans.into_hub().at("loans")?,
             settings: self.settings,
             when: self.when,
             bag,
@@ -112,8 +120,10 @@ impl Spoke<storage::ReaderSpec> for ReaderSpec {
             badge: hub.badge,
             card: hub.card,
             fines: Field::from_hub(hub.fines).at("fines")?,
+            guardians: Field::from_hub(hub.guardians).at("guardians")?,
             level: Field::from_hub(hub.level).at("level")?,
             limit: hub.limit,
+            loans: Field::from_hub(hub.loans).at("loans")?,
             settings: hub.settings,
             when: hub.when,
             unknown: bag.take_unknown("*@v1")?,
@@ -122,6 +132,8 @@ impl Spoke<storage::ReaderSpec> for ReaderSpec {
 
     fn overlay(stored: storage::ReaderSpec, new: &mut storage::ReaderSpec) {
         Field::<Vec<ReaderSpecFines>>::overlay(stored.fines, &mut new.fines);
+        Field::<Vec<ReaderSpecGuardians>>::overlay(stored.guardians, &mut new.guardians);
+        Field::<Vec<ReaderSpecLoans>>::overlay(stored.loans, &mut new.loans);
         new.bag.overlay(stored.bag, &["*@v1"]);
     }
 }
@@ -168,12 +180,111 @@ impl Spoke<storage::ReaderSpecFines> for ReaderSpecFines {
     }
 }
 
+/// `ReaderSpecGuardians`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReaderSpecGuardians {
+    /// `card`.
+    pub card: String,
+    /// `name`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub name: Field<String>,
+    /// `phone`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub phone: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::ReaderSpecGuardians> for ReaderSpecGuardians {
+    const AUGMENT: Option<AugmentHook<Self, storage::ReaderSpecGuardians>> =
+        Probe::<(Self, storage::ReaderSpecGuardians)>::AUGMENT;
+
+    fn up(self) -> Result<storage::ReaderSpecGuardians> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@v1", self.unknown);
+        Ok(storage::ReaderSpecGuardians {
+            card: Field::Value(self.card),
+            name: self.name,
+            phone: self.phone,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::ReaderSpecGuardians) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            card: hub.card.required().at("card")?,
+            name: hub.name,
+            phone: hub.phone,
+            unknown: bag.take_unknown("*@v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::ReaderSpecGuardians, new: &mut storage::ReaderSpecGuardians) {
+        new.bag.overlay(stored.bag, &["*@v1"]);
+    }
+
+    fn is_same(stored: &storage::ReaderSpecGuardians, new: &storage::ReaderSpecGuardians) -> bool {
+        stored.card == new.card
+    }
+}
+
 hub::open_enum! {
     /// `ReaderSpecLevel`.
     pub enum ReaderSpecLevel {
         Child = "Child",
         Adult = "Adult",
         Senior = "Senior",
+    }
+}
+
+/// `ReaderSpecLoans`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReaderSpecLoans {
+    /// `branch`.
+    pub branch: String,
+    /// `copy`.
+    pub copy: i64,
+    /// `due`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub due: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::ReaderSpecLoans> for ReaderSpecLoans {
+    const AUGMENT: Option<AugmentHook<Self, storage::ReaderSpecLoans>> =
+        Probe::<(Self, storage::ReaderSpecLoans)>::AUGMENT;
+
+    fn up(self) -> Result<storage::ReaderSpecLoans> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@v1", self.unknown);
+        Ok(storage::ReaderSpecLoans {
+            branch: Field::Value(self.branch),
+            copy: Field::Value(self.copy),
+            due: self.due,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::ReaderSpecLoans) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            branch: hub.branch.required().at("branch")?,
+            copy: hub.copy.required().at("copy")?,
+            due: hub.due,
+            unknown: bag.take_unknown("*@v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::ReaderSpecLoans, new: &mut storage::ReaderSpecLoans) {
+        new.bag.overlay(stored.bag, &["*@v1"]);
+    }
+
+    fn is_same(stored: &storage::ReaderSpecLoans, new: &storage::ReaderSpecLoans) -> bool {
+        stored.branch == new.branch && stored.copy == new.copy
     }
 }
 

@@ -1,0 +1,377 @@
+//! Applies a deployment: everything that a directory of manifests asks for, as one entry.
+//!
+//! What differs gets a version, all under one id that also names the group; what the deployment owns and no longer
+//! asks for goes; everything else stays as it is. Start at [`Folio::apply`].
+
+mod carry_out;
+mod plan;
+mod read;
+mod removal;
+mod triggers;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use folio_model::{AppName, Digest, Kind, Name, Owner, Snapshot, Unit, VersionId, VersionKey};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::plan::Plan;
+use crate::ports::StoreError;
+use crate::request::{Caller, ContentRef};
+use crate::view::Done;
+use crate::{
+    Cause, Class, Code, Explain, Folio, Referrer, compose, delete, folio, history, publish, resolve,
+};
+
+/// What a deployment asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Apply {
+    /// Whose the units are.
+    pub deployment: Owner,
+    /// The manifests, in any order.
+    pub documents: Vec<Document>,
+    /// What becomes of functions and packages that differ.
+    pub form: Form,
+    /// What becomes of units the deployment owns and does not ask for.
+    pub rest: Rest,
+    /// What becomes of units that another deployment, or nobody, owns.
+    pub others: Others,
+}
+
+/// One manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Document {
+    /// Where it is written, for people.
+    pub at: String,
+    /// What it says, in any served version.
+    pub manifest: Value,
+    /// The files that a package is built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ContentRef>,
+    /// The files that a package runs as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<ContentRef>,
+}
+
+/// What a deployment asks for, once its manifests are read.
+struct Wanted {
+    owner: Owner,
+    wishes: Vec<Wish>,
+    form: Form,
+    rest: Rest,
+    others: Others,
+}
+
+/// One unit that is asked for.
+struct Wish {
+    /// Where it is written.
+    at: String,
+    name: Name,
+    /// Its spec; what it stands on is filled in by the plan.
+    spec: Snapshot,
+    /// The archive that a package's files came from, byte for byte.
+    archive: Option<Digest>,
+}
+
+/// What becomes of functions and packages that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// They get a version.
+    #[default]
+    Versions,
+    /// Their draft changes.
+    Drafts,
+}
+
+/// What becomes of units that a deployment owns and does not ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rest {
+    /// They stay.
+    #[default]
+    Keep,
+    /// They are deleted with everything they have.
+    Delete,
+}
+
+/// What becomes of units that are asked for and that another deployment, or nobody, owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Others {
+    /// They are in the way.
+    #[default]
+    Refuse,
+    /// The deployment takes them over.
+    Adopt,
+}
+
+/// Whether an apply is to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// It is.
+    Real,
+    /// Only what it would do is to be said.
+    Dry,
+}
+
+/// What an apply did, or would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// The id of every version it made, and of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<VersionId>,
+    /// What changed, in the order in which it was done.
+    pub units: Vec<AppliedUnit>,
+    /// How many units are as they were.
+    pub unchanged: u64,
+    /// What was left alone, and why.
+    pub remarks: Vec<String>,
+}
+
+/// What became of one unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedUnit {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+    /// What became of it.
+    pub what: Outcome,
+}
+
+/// What becomes of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It was not there.
+    Created,
+    /// It was different.
+    Updated,
+    /// It is no longer asked for.
+    Deleted,
+}
+
+/// A unit that a deployment owns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeployedUnit {
+    /// The deployment.
+    pub deployment: Owner,
+    /// The unit's kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+    /// Its latest version, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<VersionId>,
+    /// Whether it has a draft.
+    pub draft: bool,
+}
+
+/// Something wrong with what is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it is written.
+    pub at: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Why nothing was applied.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is asked for makes no sense, all of it at once.
+    #[error("{} wrong with what is to be applied", counted(.0.len(), "thing is", "things are"))]
+    Faults(Vec<Fault>),
+    /// Units that are not the deployment's.
+    #[error("{} not belong to deployment `{name}`", counted(.faults.len(), "unit does", "units do"))]
+    Foreign {
+        /// The deployment.
+        name: String,
+        /// The units.
+        faults: Vec<Fault>,
+    },
+    /// What is no longer asked for is in use.
+    #[error(transparent)]
+    Delete(#[from] delete::Error),
+    /// What publishing refuses.
+    #[error(transparent)]
+    Publish(#[from] publish::Error),
+    /// No rule got to decide.
+    #[error(transparent)]
+    Folio(#[from] folio::Error),
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Folio(error.into())
+    }
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Faults(_) => Code("manifests_invalid"),
+            Self::Foreign { .. } => Code("owned_by_another"),
+            Self::Delete(error) => error.code(),
+            Self::Publish(error) => error.code(),
+            Self::Folio(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Faults(_) => Class::Invalid,
+            Self::Foreign { .. } => Class::Conflict,
+            Self::Delete(error) => error.class(),
+            Self::Publish(error) => error.class(),
+            Self::Folio(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Faults(_) => {
+                Some("mend them all and apply again; nothing was changed".to_owned())
+            }
+            Self::Foreign { .. } => {
+                Some("rename them, or take them over with --allowconflicts".to_owned())
+            }
+            Self::Delete(error) => error.hint(),
+            Self::Publish(error) => error.hint(),
+            Self::Folio(error) => error.hint(),
+        }
+    }
+
+    fn referrers(&self) -> Vec<Referrer> {
+        match self {
+            Self::Delete(error) => error.referrers(),
+            Self::Publish(error) => error.referrers(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn causes(&self) -> Vec<Cause> {
+        match self {
+            Self::Faults(faults) | Self::Foreign { faults, .. } => {
+                let causes = faults.iter().cloned();
+                causes.map(|Fault { at, what }| Cause { at, what }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Folio {
+    /// Makes an app what a deployment asks for, as one entry, or says what that would change.
+    pub async fn apply(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        apply: Apply,
+        run: Run,
+    ) -> Result<Done<Applied>, Error> {
+        if let Some(done) = self.recall(caller).await? {
+            return Ok(done);
+        }
+        let (wanted, mut remarks) = self.read_wishes(app, apply).await?;
+        let wanted = Arc::new(wanted);
+        let (asked, of) = (Arc::clone(&wanted), app.clone());
+        // Most of what an apply has to find out needs no transaction: one that changes nothing never starts one.
+        let plan = self.look(move |state| {
+            if !state.has_app(&of)? {
+                return Err(folio::Error::NoApp(of).into());
+            }
+            plan::plan(state, &of, &asked)
+        });
+        let plan: Plan = plan.await?;
+        self.measure_all(&plan, &wanted).await?;
+        if run == Run::Dry || plan.is_empty() {
+            let mut result = plan.outcome(None);
+            remarks.append(&mut result.remarks);
+            result.remarks = remarks;
+            return Ok(Done { result, changed: false, app_version: None, entry: None });
+        }
+        let of = app.clone();
+        self.commit(caller, app, move |builder| {
+            let plan = plan::plan(builder.state, &of, &wanted)?;
+            let mut applied = carry_out::carry_out(builder, plan, &wanted)?;
+            applied.remarks.splice(0..0, remarks.iter().cloned());
+            Ok(applied)
+        })
+        .await
+    }
+
+    /// Lists the units of an app that a deployment owns, or any deployment, by kind and name.
+    pub async fn deployed(
+        &self,
+        app: &AppName,
+        deployment: Option<&str>,
+    ) -> Result<Vec<DeployedUnit>, history::Error> {
+        let (app, deployment) = (app.clone(), deployment.map(str::to_owned));
+        self.look(move |state| {
+            history::known(state, &app)?;
+            let units = match &deployment {
+                Some(deployment) => state.owned(&app, deployment)?,
+                None => {
+                    let all = Kind::ALL.into_iter().map(|kind| state.units(&app, kind));
+                    all.collect::<Result<Vec<_>, _>>()?.concat()
+                }
+            };
+            let mut deployed = Vec::new();
+            for unit in units.into_iter().filter(Unit::is_visible) {
+                let Some(owner) = unit.owner else { continue };
+                let key = unit.latest.map(|number| VersionKey { unit: unit.uid, number });
+                let latest = key.map(|key| state.version(key)).transpose()?.flatten();
+                deployed.push(DeployedUnit {
+                    deployment: owner,
+                    kind: unit.key.kind,
+                    name: unit.key.name,
+                    version: latest.map(|latest| latest.id),
+                    draft: unit.draft.is_some(),
+                });
+            }
+            Ok(deployed)
+        })
+        .await
+    }
+
+    /// Checks the content of the packages that are new.
+    async fn measure_all(&self, plan: &Plan, wanted: &Wanted) -> Result<(), Error> {
+        let mut measured = HashSet::new();
+        let mut faults = Vec::new();
+        for (at, content) in plan.contents() {
+            if !measured.insert((content.tree, content.layout)) {
+                continue;
+            }
+            match self.measure(content).await {
+                Ok(()) => {}
+                Err(compose::Error::Store(error @ StoreError::MissingBlob { .. })) => {
+                    return Err(error.into());
+                }
+                Err(compose::Error::Store(error)) => return Err(error.into()),
+                Err(error) => {
+                    faults
+                        .push(Fault { at: wanted.wishes[at].at.clone(), what: error.to_string() });
+                }
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Error::Faults(faults)) }
+    }
+}
+
+impl From<resolve::Error> for Error {
+    fn from(error: resolve::Error) -> Self {
+        Self::Publish(error.into())
+    }
+}

@@ -1,0 +1,379 @@
+//! Finds out what an apply has to do, by comparing digests with what is there. Decides everything and changes
+//! nothing. Start at [`plan`].
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use folio_model::{
+    AppName, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, PackageSpec, Snapshot,
+    Unit, UnitKey, UnitUid, VersionId, VersionKey,
+};
+
+use super::removal::{self, Removal};
+use super::{
+    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Wanted, Wish, triggers,
+};
+use crate::ports::{State, StoreError};
+use crate::{environment, publish, settings};
+
+/// Everything an apply has to do.
+pub(super) struct Plan {
+    /// Units that are to become something else, those first that others stand on.
+    pub(super) steps: Vec<Step>,
+    /// Units that are as they should be, but belong to nobody or to another deployment.
+    pub(super) adopted: Vec<Unit>,
+    /// Drafts that a version takes the place of.
+    pub(super) drafts: Vec<Unit>,
+    /// Units that go.
+    pub(super) removal: Removal,
+    unchanged: u64,
+}
+
+/// Units that are there, by name.
+pub(super) type Units = HashMap<(Kind, Name), Unit>;
+
+/// A unit that is to become something else.
+pub(super) struct Step {
+    /// The wish it comes from.
+    wish: usize,
+    pub(super) key: UnitKey,
+    pub(super) unit: Option<Unit>,
+    pub(super) snapshot: Snapshot,
+    pub(super) archive: Option<Digest>,
+    /// The package version a function uses.
+    pub(super) uses: Uses,
+}
+
+/// The package version that a function is to use.
+pub(super) enum Uses {
+    /// None: it is no function, or a draft that stands on a draft.
+    Nothing,
+    /// One that is there.
+    Version(VersionKey),
+    /// The one that the same apply makes of a package.
+    Made(Name),
+}
+
+impl Plan {
+    /// Whether everything is as it should be.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+            && self.adopted.is_empty()
+            && self.drafts.is_empty()
+            && self.removal.is_empty()
+    }
+
+    /// The content of new packages, with the wishes that brought them.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (usize, Content)> {
+        self.steps.iter().flat_map(|step| step.snapshot.contents().map(|found| (step.wish, found)))
+    }
+
+    /// What the plan comes to.
+    pub(super) fn outcome(&self, id: Option<VersionId>) -> Applied {
+        let changed = self.steps.iter().map(|step| {
+            let what = if step.unit.is_some() { Outcome::Updated } else { Outcome::Created };
+            AppliedUnit { kind: step.key.kind, name: step.key.name.clone(), what }
+        });
+        let removed = self.removal.units().map(|unit| AppliedUnit {
+            kind: unit.key.kind,
+            name: unit.key.name.clone(),
+            what: Outcome::Deleted,
+        });
+        Applied {
+            id,
+            units: changed.chain(removed).collect(),
+            unchanged: self.unchanged,
+            remarks: self.removal.remarks.clone(),
+        }
+    }
+}
+
+/// Compares what is asked for with what is there.
+pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<Plan, Error> {
+    let mut planner = Planner {
+        state,
+        app,
+        wanted,
+        wishes: BTreeMap::new(),
+        units: HashMap::new(),
+        faults: Vec::new(),
+        foreign: Vec::new(),
+        environments: HashMap::new(),
+        packages: HashMap::new(),
+        plan: Plan {
+            steps: Vec::new(),
+            adopted: Vec::new(),
+            drafts: Vec::new(),
+            removal: Removal::default(),
+            unchanged: 0,
+        },
+    };
+    planner.index();
+    planner.find_units()?;
+    for kind in Kind::ALL_BY_NEED {
+        planner.each(kind)?;
+    }
+    planner.faults.extend(triggers::faults(state, app, wanted, &planner.units)?);
+    if !planner.faults.is_empty() {
+        planner.faults.sort_by(|a, b| a.at.cmp(&b.at));
+        return Err(Error::Faults(planner.faults));
+    }
+    if !planner.foreign.is_empty() {
+        let name = wanted.owner.name.clone();
+        return Err(Error::Foreign { name, faults: planner.foreign });
+    }
+    let mut plan = planner.plan;
+    if wanted.rest == Rest::Delete {
+        let wished: BTreeSet<_> = planner.wishes.keys().cloned().collect();
+        plan.removal = removal::plan(state, app, wanted, &wished)?;
+    }
+    Ok(plan)
+}
+
+struct Planner<'a> {
+    state: &'a dyn State,
+    app: &'a AppName,
+    wanted: &'a Wanted,
+    /// The place of each wish.
+    wishes: BTreeMap<(Kind, Name), usize>,
+    /// The units that are there already.
+    units: Units,
+    faults: Vec<Fault>,
+    foreign: Vec<Fault>,
+    /// The digests of the environments that are asked for.
+    environments: HashMap<Name, Digest>,
+    packages: HashMap<Name, PackageNow>,
+    plan: Plan,
+}
+
+/// What a package is after the apply.
+struct PackageNow {
+    digest: Digest,
+    /// The version that already is this.
+    version: Option<VersionKey>,
+}
+
+impl Planner<'_> {
+    /// Notes where each wish is; refuses two of the same name.
+    fn index(&mut self) {
+        for (place, wish) in self.wanted.wishes.iter().enumerate() {
+            let key = (wish.spec.kind(), wish.name.clone());
+            if let Some(first) = self.wishes.insert(key, place) {
+                let first = &self.wanted.wishes[first].at;
+                let what = format!(
+                    "Duplicate {} '{}', first defined in {first}",
+                    wish.spec.kind(),
+                    wish.name
+                );
+                self.faults.push(Fault { at: wish.at.clone(), what });
+            }
+        }
+    }
+
+    /// Finds the units that are there and whose they are.
+    fn find_units(&mut self) -> Result<(), Error> {
+        for ((kind, name), &place) in &self.wishes {
+            let key = UnitKey { app: self.app.clone(), kind: *kind, name: name.clone() };
+            let Some(unit) = self.state.unit(&key)?.filter(Unit::is_visible) else { continue };
+            let owned = unit.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid);
+            if !owned && self.wanted.others == Others::Refuse {
+                let whose = unit.owner.as_ref().map_or_else(
+                    || "was not made by a deployment".to_owned(),
+                    |owner| format!("belongs to deployment `{}` ({})", owner.name, owner.uid),
+                );
+                let at = self.wanted.wishes[place].at.clone();
+                self.foreign.push(Fault { at, what: format!("{key} {whose}") });
+            }
+            self.units.insert((*kind, name.clone()), unit);
+        }
+        Ok(())
+    }
+
+    /// Plans every unit of one kind.
+    fn each(&mut self, kind: Kind) -> Result<(), Error> {
+        let wanted = self.wanted;
+        for (place, wish) in wanted.wishes.iter().enumerate() {
+            if wish.spec.kind() != kind {
+                continue;
+            }
+            let (snapshot, uses) = match &wish.spec {
+                Snapshot::Package(spec) => match self.package(wish, spec)? {
+                    Some(snapshot) => (snapshot, Uses::Nothing),
+                    None => continue,
+                },
+                Snapshot::Function(spec) => match self.function(wish, spec)? {
+                    Some(found) => found,
+                    None => continue,
+                },
+                Snapshot::Environment(_)
+                | Snapshot::Trigger(_)
+                | Snapshot::Config(_)
+                | Snapshot::Secret(_) => (wish.spec.clone(), Uses::Nothing),
+            };
+            if let Err(error) = snapshot.validate() {
+                self.fault(wish, error.to_string());
+                continue;
+            }
+            self.step(place, wish, snapshot, uses)?;
+        }
+        Ok(())
+    }
+
+    /// Compares one unit with what is there.
+    fn step(
+        &mut self,
+        place: usize,
+        wish: &Wish,
+        snapshot: Snapshot,
+        uses: Uses,
+    ) -> Result<(), Error> {
+        let kind = snapshot.kind();
+        let digest = snapshot.digest();
+        let unit = self.units.get(&(kind, wish.name.clone())).cloned();
+        let drafts =
+            self.wanted.form == Form::Drafts && matches!(kind, Kind::Function | Kind::Package);
+        let same = match &unit {
+            Some(unit) => self.same(unit, digest, drafts)?,
+            None => None,
+        };
+        match kind {
+            Kind::Environment => {
+                self.environments.insert(wish.name.clone(), digest);
+            }
+            Kind::Package => {
+                let version = same.as_ref().and_then(|same| same.version);
+                self.packages.insert(wish.name.clone(), PackageNow { digest, version });
+            }
+            _ => {}
+        }
+        match (same, unit) {
+            (Some(_), Some(unit)) => self.unchanged(unit),
+            (_, unit) => {
+                let key = UnitKey { app: self.app.clone(), kind, name: wish.name.clone() };
+                let archive = wish.archive;
+                self.plan.steps.push(Step { wish: place, key, unit, snapshot, archive, uses });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a unit already is what is asked for, and which version of it is.
+    fn same(&self, unit: &Unit, digest: Digest, drafts: bool) -> Result<Option<Same>, StoreError> {
+        if drafts && let Some(draft) = &unit.draft {
+            return Ok((draft.snapshot == digest).then_some(Same { version: draft.uses }));
+        }
+        let version = publish::same_as_latest(self.state, unit, digest)?;
+        Ok(version.map(|version| Same {
+            version: Some(VersionKey { unit: unit.uid, number: version.number }),
+        }))
+    }
+
+    /// Notes a unit that is as it should be, except perhaps for whose it is, or for a draft beside it.
+    fn unchanged(&mut self, unit: Unit) {
+        let owned = unit.owner.as_ref() == Some(&self.wanted.owner);
+        let drafted = self.wanted.form == Form::Versions && unit.draft.is_some();
+        if drafted {
+            self.plan.drafts.push(unit.clone());
+        }
+        if !owned {
+            self.plan.adopted.push(unit);
+        }
+        self.plan.unchanged += 1;
+    }
+
+    fn package(&mut self, wish: &Wish, spec: &PackageSpec) -> Result<Option<Snapshot>, Error> {
+        let Some(environment) = self.environment(wish, &spec.environment)? else {
+            return Ok(None);
+        };
+        let environment_snapshot = Some(environment);
+        Ok(Some(Snapshot::Package(PackageSpec { environment_snapshot, ..spec.clone() })))
+    }
+
+    fn function(
+        &mut self,
+        wish: &Wish,
+        spec: &FunctionSpec,
+    ) -> Result<Option<(Snapshot, Uses)>, Error> {
+        let environment = self.environment(wish, &spec.environment)?;
+        let name = &spec.package.name;
+        let asked_for = self.wishes.contains_key(&(Kind::Package, name.clone()));
+        let Some(package) = self.packages.get(name) else {
+            // A package with faults of its own is told of there.
+            if !asked_for {
+                self.fault(
+                    wish,
+                    format!(
+                        "function '{}' references package '{name}', which doesn't exist in the specs",
+                        wish.name
+                    ),
+                );
+            }
+            return Ok(None);
+        };
+        let Some(environment) = environment else { return Ok(None) };
+        let uses = match (package.version, self.wanted.form) {
+            (Some(version), _) => Uses::Version(version),
+            (None, Form::Versions) => Uses::Made(name.clone()),
+            (None, Form::Drafts) => Uses::Nothing,
+        };
+        let mut spec = spec.clone();
+        spec.package.snapshot = package.digest;
+        spec.environment_snapshot = Some(environment);
+        for (kind, pins) in [(Kind::Config, &mut spec.configs), (Kind::Secret, &mut spec.secrets)] {
+            for pin in pins {
+                match self.setting(kind, &pin.name)? {
+                    Some(digest) => pin.snapshot = digest,
+                    None => {
+                        let what = format!("names {kind} '{}', which does not exist", pin.name);
+                        self.fault(wish, what);
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some((Snapshot::Function(spec), uses)))
+    }
+
+    /// The digest that something in an environment freezes.
+    fn environment(&mut self, wish: &Wish, name: &Name) -> Result<Option<Digest>, Error> {
+        if let Some(digest) = self.environments.get(name) {
+            return Ok(Some(*digest));
+        }
+        if self.wishes.contains_key(&(Kind::Environment, name.clone())) {
+            return Ok(None);
+        }
+        let found = environment::freeze(self.state, self.app, name)?;
+        match found {
+            Some(digest) => {
+                self.environments.insert(name.clone(), digest);
+            }
+            None => {
+                let built_in = EnvironmentSpec::BUILT_IN.join(", ");
+                let what = format!(
+                    "environment '{name}' is neither in the specs nor in the app; built in are {built_in}"
+                );
+                self.fault(wish, what);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The digest that a function freezes of a config or secret.
+    fn setting(&self, kind: Kind, name: &Name) -> Result<Option<Digest>, Error> {
+        let key = UnitKey { app: self.app.clone(), kind, name: name.clone() };
+        Ok(settings::standing(self.state, &key)?)
+    }
+
+    fn fault(&mut self, wish: &Wish, what: String) {
+        self.faults.push(Fault { at: wish.at.clone(), what });
+    }
+}
+
+/// A unit that already is what is asked for.
+struct Same {
+    version: Option<VersionKey>,
+}
+
+/// The uids of the units that are there, of one kind.
+pub(super) fn uids<'a>(units: &'a Units, kind: Kind) -> impl Iterator<Item = UnitUid> + 'a {
+    units.values().filter(move |unit| unit.key.kind == kind).map(|unit| unit.uid)
+}

@@ -1,0 +1,98 @@
+//! Checks the triggers of an apply: each leads to functions that are asked for, to versions and aliases that are
+//! there, and takes requests that no other takes.
+
+use std::collections::BTreeSet;
+
+use folio_model::{
+    AppName, Kind, Name, Qualifier, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey, UnitUid,
+};
+
+use super::plan::{Units, uids};
+use super::{Error, Fault, Rest, Wanted, Wish};
+use crate::ports::State;
+use crate::{resolve, route};
+
+/// What is wrong with the triggers that are asked for.
+pub(super) fn faults(
+    state: &dyn State,
+    app: &AppName,
+    wanted: &Wanted,
+    units: &Units,
+) -> Result<Vec<Fault>, Error> {
+    let functions: BTreeSet<&Name> = wanted
+        .wishes
+        .iter()
+        .filter(|wish| wish.spec.kind() == Kind::Function)
+        .map(|wish| &wish.name)
+        .collect();
+    let mut faults = Vec::new();
+    let mut routes = Vec::new();
+    for wish in &wanted.wishes {
+        let Snapshot::Trigger(spec) = &wish.spec else { continue };
+        for target in spec.targets() {
+            if let Some(what) = lost(state, app, &functions, (wish, target))? {
+                faults.push(Fault { at: wish.at.clone(), what });
+            }
+        }
+        let TriggerSpec::Http(spec) = spec else { continue };
+        if let Err(error) = route::check_patterns(spec) {
+            faults.push(Fault { at: wish.at.clone(), what: error.to_string() });
+        }
+        routes.push((wish, spec));
+    }
+    faults.extend(clashes(state, app, wanted, (&routes, units))?);
+    Ok(faults)
+}
+
+/// Why a target leads nowhere, if it does.
+fn lost(
+    state: &dyn State,
+    app: &AppName,
+    functions: &BTreeSet<&Name>,
+    (wish, target): (&Wish, &Target),
+) -> Result<Option<String>, Error> {
+    let name = target.name().filter(|name| functions.contains(name));
+    let Some(name) = name else {
+        let what = format!(
+            "trigger '{}' references function '{}', which doesn't exist in the specs",
+            wish.name, target.function
+        );
+        return Ok(Some(what));
+    };
+    if matches!(target.function.at, None | Some(Qualifier::Latest | Qualifier::Draft)) {
+        return Ok(None);
+    }
+    Ok(match resolve::resolve(state, app, Kind::Function, &target.function) {
+        Ok(_) | Err(resolve::Error::Unready(_)) => None,
+        Err(resolve::Error::Store(error)) => return Err(error.into()),
+        Err(error) => Some(format!("trigger '{}' leads nowhere in '{name}': {error}", wish.name)),
+    })
+}
+
+/// Routes that take requests of one another, or of a route that stays.
+fn clashes(
+    state: &dyn State,
+    app: &AppName,
+    wanted: &Wanted,
+    (routes, units): (&[(&Wish, &RouteSpec)], &Units),
+) -> Result<Vec<Fault>, Error> {
+    if routes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut replaced: BTreeSet<UnitUid> = uids(units, Kind::Trigger).collect();
+    if wanted.rest == Rest::Delete {
+        let owned = state.owned(app, &wanted.owner.uid)?;
+        replaced.extend(owned.iter().map(|unit| unit.uid));
+    }
+    let wanted = routes.iter().map(|(wish, spec)| {
+        let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: wish.name.clone() };
+        (key, *spec)
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let clashes = route::clashes(state, &wanted, &replaced)?;
+    let fault = |(place, error): (usize, route::Error)| Fault {
+        at: routes[place].0.at.clone(),
+        what: error.to_string(),
+    };
+    Ok(clashes.into_iter().map(fault).collect())
+}

@@ -1,0 +1,163 @@
+//! Puts a document into the form that its version's schema describes, as Fission's own reader would take it: keys in
+//! any letter case, texts that are written as numbers, parts that older manifests do not have.
+
+use hub::Value;
+use hub::serde_json::{Map, json};
+
+use crate::manifest::{Manifest, ManifestError};
+use crate::registry::KindEntry;
+use crate::schema::{Schema, Shape, join};
+
+/// The version that a manifest without one is of.
+const USUAL: &str = "fission.io/v1";
+
+/// A document in the form of its version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// The properties that its version does not have; they are kept.
+    pub unknown: Vec<String>,
+}
+
+/// Takes a document of a known kind; nothing if folio has no such kind.
+pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
+    let Value::Object(object) = value else {
+        return Err(ManifestError::Unreadable("it is not an object".to_owned()));
+    };
+    let mut object = renamed(object, &["apiVersion", "kind", "metadata", "spec", "status"]);
+    let Some(kind) = object.get("kind").and_then(Value::as_str) else {
+        return Err(ManifestError::Unnamed("kind"));
+    };
+    let Some(kind) = KindEntry::find(kind).filter(|found| found.name == kind) else {
+        return Ok(None);
+    };
+    let version = match object.get("apiVersion").and_then(Value::as_str) {
+        Some(version) if !version.starts_with("fission.io/") => version.to_owned(),
+        _ => USUAL.to_owned(),
+    };
+    object.insert("apiVersion".to_owned(), version.clone().into());
+    object.insert("kind".to_owned(), kind.name.into());
+    let Some(schema) = Schema::of(kind.name, &version) else {
+        return Err(ManifestError::UnknownVersion { kind: kind.name, version });
+    };
+    fill(kind.name, &version, &mut object);
+    let mut unknown = Vec::new();
+    for (key, value) in &mut object {
+        let own = match schema.shape() {
+            Shape::Object(properties) => properties.into_iter().find(|own| own.name == key),
+            _ => None,
+        };
+        if let Some(own) = own {
+            take(own.schema, value, key, &mut unknown);
+        } else if !["apiVersion", "kind", "metadata", "status"].contains(&key.as_str()) {
+            unknown.push(key.clone());
+        }
+    }
+    Ok(Some(Written { manifest: Manifest::new(Value::Object(object))?, unknown }))
+}
+
+/// Adds what Fission's schema asks for and its older manifests do not have.
+fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
+    if version != USUAL {
+        return;
+    }
+    object.entry("metadata").or_insert_with(|| json!({}));
+    let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
+    let has = |spec: &Map<String, Value>, wanted: &str| {
+        spec.iter().any(|(key, value)| key.eq_ignore_ascii_case(wanted) && !value.is_null())
+    };
+    if kind == "Function" && !has(spec, "InvokeStrategy") {
+        spec.insert("InvokeStrategy".to_owned(), json!({}));
+    }
+    if matches!(kind, "Function" | "Package") {
+        let environment = spec.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case("environment"));
+        if let Some((_, Value::Object(environment))) = environment
+            && !has(environment, "namespace")
+        {
+            environment.retain(|key, _| !key.eq_ignore_ascii_case("namespace"));
+            environment.insert("namespace".to_owned(), "".into());
+        }
+    }
+}
+
+/// Brings a value into the form of its schema.
+fn take(schema: Schema, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    match (schema.shape(), value) {
+        (Shape::Text | Shape::Choice(_), value @ (Value::Number(_) | Value::Bool(_))) => {
+            *value = value.to_string().into();
+        }
+        (Shape::List(items), Value::Array(values)) => {
+            for (at, value) in values.iter_mut().enumerate() {
+                take(items, value, &format!("{path}[{at}]"), unknown);
+            }
+        }
+        (Shape::Map(values), Value::Object(entries)) => {
+            for (key, value) in entries {
+                take(values, value, &join(path, key), unknown);
+            }
+        }
+        (Shape::Object(properties), Value::Object(entries)) if !properties.is_empty() => {
+            let names: Vec<_> = properties.iter().map(|property| property.name).collect();
+            *entries = renamed(std::mem::take(entries), &names);
+            for (key, value) in entries {
+                let path = join(path, key);
+                match properties.iter().find(|property| property.name == key) {
+                    Some(property) => take(property.schema, value, &path, unknown),
+                    None => unknown.push(path),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Entries under the names a schema knows, where they differ in letter case only. A name that is there already stays.
+fn renamed(entries: Map<String, Value>, names: &[&str]) -> Map<String, Value> {
+    let (exact, others): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|(key, _)| names.contains(&key.as_str()));
+    let mut renamed: Map<String, Value> = exact.into_iter().collect();
+    for (key, value) in others {
+        let known = names.iter().find(|name| name.eq_ignore_ascii_case(&key));
+        let name = known.filter(|name| !renamed.contains_key(**name));
+        renamed.insert(name.map_or(key, |name| (*name).to_owned()), value);
+    }
+    renamed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: Value) -> Written {
+        written(value).unwrap().expect("it is a kind")
+    }
+
+    #[test]
+    fn keys_and_texts_are_taken_as_fission_takes_them() {
+        let written = check(json!({
+            "kind": "Function", "Metadata": {"name": "hello"},
+            "spec": {
+                "Environment": {"Name": 27}, "package": {"PackageRef": {"name": true}},
+                "functionName": "x", "functiontimeout": 5,
+            },
+        }));
+        let value = written.manifest.as_value();
+        assert_eq!(value["apiVersion"], "fission.io/v1");
+        assert_eq!(value["spec"]["environment"], json!({"name": "27", "namespace": ""}));
+        assert_eq!(value["spec"]["package"]["packageref"]["name"], "true");
+        assert_eq!(value["spec"]["functionTimeout"], 5);
+        assert_eq!(written.unknown, ["spec.functionName"]);
+        written.manifest.store().unwrap();
+    }
+
+    #[test]
+    fn only_known_kinds_in_known_versions_are_taken() {
+        assert_eq!(written(json!({"kind": "Deployment"})).unwrap(), None);
+        let unknown = json!({"kind": "Function", "apiVersion": "folio.dev/v9"});
+        assert!(matches!(written(unknown), Err(ManifestError::UnknownVersion { .. })));
+        assert!(matches!(written(json!({"spec": {}})), Err(ManifestError::Unnamed("kind"))));
+        let old = check(json!({"kind": "Package", "apiVersion": "fission.io/v0", "spec": null}));
+        assert_eq!(old.manifest.version().unwrap(), "fission.io/v1");
+    }
+}

@@ -1,0 +1,189 @@
+//! `folio get` and `folio group`: what there is as objects, in the shapes of Fission's proposals.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use folio_core::diff::AppDiffView;
+use folio_core::objects;
+use folio_core::view::{AliasView, AppView, TagView, UnitView, VersionView};
+use folio_model::{AppVersion, Kind};
+use serde_json::Value;
+
+use super::{Session, app};
+use crate::client::Items;
+use crate::output::{Table, moment};
+use crate::problem::Problem;
+
+/// Which objects to show.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// The kind, such as `FunctionVersionTracker`
+    #[arg(value_name = "KIND")]
+    kind: String,
+    /// The object's name; all of them if left out
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// What can be done with groups.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Group {
+    /// List groups, newest first
+    List,
+    /// Show every function and package of a group with its version
+    Show(GroupName),
+    /// Show which units differ between two groups
+    Diff(GroupDiff),
+}
+
+/// Which group.
+#[derive(Debug, Args)]
+pub(crate) struct GroupName {
+    /// The id that the group and its versions have, or `latest`
+    #[arg(value_name = "ID", default_value = "latest")]
+    id: String,
+}
+
+/// Which groups.
+#[derive(Debug, Args)]
+pub(crate) struct GroupDiff {
+    /// The older one
+    #[arg(value_name = "FROM")]
+    from: String,
+    /// The newer one
+    #[arg(value_name = "TO")]
+    to: String,
+}
+
+/// The kinds that can be shown.
+const KINDS: [&str; 8] = [
+    "Alias",
+    "Function",
+    "FunctionMaster",
+    "FunctionVersionTracker",
+    "GroupVersionTracker",
+    "Package",
+    "PackageVersionTracker",
+    "Tag",
+];
+
+/// Shows objects of a kind.
+pub(crate) async fn get(session: &Session, get: Get) -> Result<()> {
+    let Get { kind, name } = get;
+    let singular = kind.strip_suffix('s').unwrap_or(&kind);
+    let known = |own: &&str| own.eq_ignore_ascii_case(&kind) || own.eq_ignore_ascii_case(singular);
+    let Some(kind) = KINDS.into_iter().find(known) else {
+        let problem = Problem::usage(format!("there are no objects of the kind `{kind}`"));
+        return Err(problem.hint(format!("the kinds are {}", KINDS.join(", "))).into());
+    };
+    let mut found = Objects { session, app: session.app(None).to_string() }.all(kind).await?;
+    let Some(name) = name else {
+        return session.output.items(&found, |found, _| {
+            let mut table = Table::new(["KIND", "NAME"]);
+            for object in found {
+                table.row([kind.to_owned(), named(object).to_owned()]);
+            }
+            table
+        });
+    };
+    match found.iter().position(|object| named(object) == name) {
+        Some(place) => {
+            let object = found.swap_remove(place);
+            session.output.item(&object, |object| format!("{object:#}"))
+        }
+        None => {
+            let problem = Problem::new(format!("there is no {kind} `{name}`"));
+            Err(problem.hint(format!("`folio get {kind}` lists them")).into())
+        }
+    }
+}
+
+fn named(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+struct Objects<'a> {
+    session: &'a Session,
+    app: String,
+}
+
+impl Objects<'_> {
+    async fn all(&self, kind: &str) -> Result<Vec<Value>> {
+        match kind {
+            "Tag" => {
+                let path = ["apps", &self.app, "tags"];
+                let tags: Items<TagView> = self.session.client.get(&path, &[]).await?;
+                Ok(tags.items.iter().map(objects::tag).collect())
+            }
+            "GroupVersionTracker" => self.groups().await,
+            "Package" | "PackageVersionTracker" => self.units(Kind::Package, kind).await,
+            _ => self.units(Kind::Function, kind).await,
+        }
+    }
+
+    async fn groups(&self) -> Result<Vec<Value>> {
+        let mut groups = Vec::new();
+        for version in versions(self.session, &self.app).await?.iter().rev() {
+            groups
+                .push(objects::group(&group(self.session, &self.app, version.id.as_str()).await?));
+        }
+        Ok(groups)
+    }
+
+    /// What there is to every function or package.
+    async fn units(&self, of: Kind, kind: &str) -> Result<Vec<Value>> {
+        let client = &self.session.client;
+        let units: Items<UnitView> = client.get(&["apps", &self.app, of.plural()], &[]).await?;
+        let mut found = Vec::new();
+        for unit in units.items {
+            let name = unit.name.as_str();
+            let path = ["apps", &self.app, of.plural(), name, "versions"];
+            let versions: Vec<VersionView> = client.pages(&path, ("after", usize::MAX)).await?;
+            let aliases: &[AliasView] = &unit.aliases;
+            match kind {
+                "Function" | "Package" => found.extend(versions.iter().map(objects::version)),
+                "Alias" => found.extend(aliases.iter().map(objects::alias)),
+                _ if versions.is_empty() => {}
+                "FunctionMaster" => found.push(objects::master(name, &versions, aliases)),
+                _ => found.push(objects::tracker(of, name, &versions)),
+            }
+        }
+        Ok(found)
+    }
+}
+
+async fn versions(session: &Session, app: &str) -> Result<Vec<AppVersion>> {
+    session.client.pages(&["apps", app, "versions"], ("below", usize::MAX)).await
+}
+
+async fn group(session: &Session, app: &str, id: &str) -> Result<AppView> {
+    session.client.get(&["apps", app, "versions", id], &[]).await
+}
+
+/// Runs a command on groups.
+pub(crate) async fn run_group(session: &Session, command: Group) -> Result<()> {
+    let app = session.app(None).to_string();
+    match command {
+        Group::List => {
+            let found = versions(session, &app).await?;
+            session.output.items(&found, |found, _| {
+                let mut table = Table::new(["ID", "CREATED", "BY", "COMMIT", "MESSAGE"]);
+                for AppVersion { id, at, by, git, message, .. } in found {
+                    let commit = git.as_ref().map_or("-", |git| git.commit.get(..7).unwrap_or("-"));
+                    let columns = [id.to_string(), moment(*at), by.to_string()];
+                    let [id, at, by] = columns;
+                    table.row([id, at, by, commit.to_owned(), message.clone()]);
+                }
+                table
+            })
+        }
+        Group::Show(GroupName { id }) => {
+            let object = objects::group(&group(session, &app, &id).await?);
+            session.output.item(&object, |object| format!("{object:#}"))
+        }
+        Group::Diff(GroupDiff { from, to }) => {
+            let query = [("from", from), ("to", to)];
+            let found: AppDiffView = session.client.get(&["apps", &app, "compare"], &query).await?;
+            session.output.item(&found, app::difference)
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! `folio spec` and `folio deploy`: a directory of manifests, applied as one.
+
+mod show;
+mod watch;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use folio_core::apply::{Applied, DeployedUnit, Form, Others, Outcome, Rest};
+use folio_core::view::Done;
+use folio_model::{AppName, Kind, Owner};
+use serde_json::{Value, json};
+
+use super::{Session, version};
+use crate::client::Items;
+use crate::output;
+use crate::problem::Problem;
+use crate::spec::{self, CONFIG_FILE, Labels, Spec, Wanted};
+
+/// What can be done with a directory of manifests.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a spec directory
+    Init(Init),
+    /// Say everything that is wrong with a spec directory
+    Validate(Validate),
+    /// Make functions and packages what the manifests say, as drafts
+    Apply(Apply),
+    /// Delete everything that the deployment owns
+    Destroy(Destroy),
+    /// List what the deployment owns
+    List(List),
+    /// Make versions of what the manifests say
+    #[command(subcommand)]
+    Version(VersionCommand),
+}
+
+/// What can be done with versions of a whole directory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VersionCommand {
+    /// Give everything that changed a version, all under one id, in one step
+    Apply(VersionApply),
+}
+
+/// Where the manifests are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Place {
+    /// The directory with the manifests
+    #[arg(long, value_name = "DIR", default_value = "specs")]
+    specdir: PathBuf,
+    /// A file with patterns of files to leave out [default: `.specignore` in the directory]
+    #[arg(long, value_name = "FILE")]
+    specignore: Option<PathBuf>,
+}
+
+/// How to make a directory.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The deployment's name [default: that of the current directory]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The deployment's identity [default: a random one]
+    #[arg(long, value_name = "UID", visible_alias = "id")]
+    deployid: Option<String>,
+    /// The directory to make
+    #[arg(long, value_name = "DIR", default_value = "specs")]
+    specdir: PathBuf,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    #[command(flatten)]
+    place: Place,
+    /// Do not mind units that belong to others
+    #[arg(long)]
+    allowconflicts: bool,
+}
+
+/// How to apply.
+#[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct Applying {
+    /// A file with patterns of files to leave out [default: `.specignore` in the directory]
+    #[arg(long, value_name = "FILE")]
+    specignore: Option<PathBuf>,
+    /// Wait until everything is built
+    #[arg(long)]
+    wait: bool,
+    /// Apply again whenever a file changes
+    #[arg(long)]
+    watch: bool,
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Take over units that belong to others
+    #[arg(long)]
+    allowconflicts: bool,
+    /// Label every object with the commit of its file
+    #[arg(long)]
+    commitlabel: bool,
+    /// Work in the app whatever namespace a manifest names
+    #[arg(long, visible_alias = "force")]
+    force_namespace: bool,
+}
+
+/// Changes drafts.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// The directory with the manifests
+    #[arg(long, value_name = "DIR", default_value = "specs")]
+    specdir: PathBuf,
+    /// Delete what the deployment owns and the manifests no longer name
+    #[arg(long)]
+    delete: bool,
+    #[command(flatten)]
+    applying: Applying,
+}
+
+/// Makes versions.
+#[derive(Debug, Args)]
+pub(crate) struct VersionApply {
+    /// The directory with the manifests
+    #[arg(value_name = "DIR", default_value = "specs")]
+    directory: PathBuf,
+    /// The directory with the manifests
+    #[arg(long, value_name = "DIR", conflicts_with = "directory")]
+    specdir: Option<PathBuf>,
+    #[command(flatten)]
+    applying: Applying,
+}
+
+/// What to delete.
+#[derive(Debug, Args)]
+pub(crate) struct Destroy {
+    #[command(flatten)]
+    place: Place,
+    /// Delete by the deployment's identity, whatever its manifests say
+    #[arg(long)]
+    force: bool,
+}
+
+/// What to list.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    place: Place,
+    /// A deployment's identity [default: that of the directory]
+    #[arg(long, value_name = "UID", visible_alias = "id")]
+    deployid: Option<String>,
+}
+
+/// Runs one command.
+pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
+    match command {
+        Command::Init(command) => init(&command),
+        Command::Validate(command) => validate(session, command).await,
+        Command::Apply(Apply { specdir, delete, applying }) => {
+            let rest = if delete { Rest::Delete } else { Rest::Keep };
+            Applier { session, directory: specdir, form: Form::Drafts, rest, applying }.run().await
+        }
+        Command::Destroy(command) => destroy(session, command).await,
+        Command::List(command) => list(session, command).await,
+        Command::Version(VersionCommand::Apply(command)) => deploy(session, command).await,
+    }
+}
+
+/// Gives everything that changed a version.
+pub(crate) async fn deploy(session: &Session, command: VersionApply) -> Result<()> {
+    let VersionApply { directory, specdir, applying } = command;
+    let directory = specdir.unwrap_or(directory);
+    let (form, rest) = (Form::Versions, Rest::Delete);
+    Applier { session, directory, form, rest, applying }.run().await
+}
+
+fn init(init: &Init) -> Result<()> {
+    let Init { name, deployid, specdir } = init;
+    let config = specdir.join(CONFIG_FILE);
+    if config.exists() {
+        let problem = Problem::new(format!("`{}` exists already", config.display()));
+        return Err(problem.hint("the directory is ready; put manifests into it").into());
+    }
+    let current = std::env::current_dir().context("the current directory is gone")?;
+    let own = current.file_name().and_then(|name| name.to_str()).unwrap_or("deployment");
+    let name = name.clone().unwrap_or_else(|| kubified(own));
+    let uid = deployid.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    output::talk(&format!("Creating fission spec directory '{}'", specdir.display()));
+    let context = || format!("cannot write into `{}`", specdir.display());
+    std::fs::create_dir_all(specdir).with_context(context)?;
+    std::fs::write(specdir.join("README"), README).with_context(context)?;
+    let text = format!(
+        "# This file says which deployment the manifests beside it are.\n\
+         # Whoever applies them under the same uid changes the same objects.\n\
+         # Commit it together with the manifests.\n\
+         apiVersion: fission.io/v1\nkind: DeploymentConfig\nname: {name}\nuid: {uid}\n"
+    );
+    std::fs::write(&config, text).with_context(context)?;
+    output::print(&format!("deployment {name} {uid}"))
+}
+
+/// A name that objects can have.
+fn kubified(name: &str) -> String {
+    let letters = name.to_lowercase();
+    let letters = letters.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    let name: String = letters.collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "deployment".to_owned() } else { name.chars().take(63).collect() }
+}
+
+const README: &str = "\
+Manifests of functions, packages, environments and triggers, and of the archives that packages are made of.
+
+    folio spec validate          says everything that is wrong
+    folio spec version apply     gives everything that changed a version, all under one id
+    folio spec apply             changes drafts only
+    folio spec destroy           deletes everything that this deployment owns
+";
+
+/// The deployment of a directory.
+fn owner(spec: &Spec) -> Result<Owner> {
+    spec.deployment.clone().ok_or_else(|| {
+        let file = spec.directory.join(CONFIG_FILE);
+        let problem = Problem::new(format!(
+            "nothing says which deployment `{}` is",
+            spec.directory.display()
+        ));
+        problem.hint(format!("`folio spec init` writes {}", file.display())).into()
+    })
+}
+
+async fn validate(session: &Session, command: Validate) -> Result<()> {
+    let Validate { place, allowconflicts } = command;
+    let spec = Spec::read(&place.specdir, place.specignore.as_deref())?;
+    let deployment = owner(&spec)?;
+    output::talk(&show::resources(&spec, &deployment));
+    spec.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+    let wanted = Wanted {
+        app: session.app(None),
+        deployment,
+        form: Form::Versions,
+        rest: Rest::Keep,
+        others: if allowconflicts { Others::Adopt } else { Others::Refuse },
+        dry_run: true,
+        git: None,
+    };
+    let done = spec::send(session, spec, &wanted).await?;
+    done.result.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+    output::print("Validation Successful")
+}
+
+async fn destroy(session: &Session, command: Destroy) -> Result<()> {
+    let Destroy { place, force } = command;
+    let deployment = if force {
+        config(&place.specdir)?
+    } else {
+        owner(&Spec::read(&place.specdir, place.specignore.as_deref())?)?
+    };
+    let wanted = Wanted {
+        app: session.app(None),
+        deployment,
+        form: Form::Versions,
+        rest: Rest::Delete,
+        others: Others::Refuse,
+        dry_run: false,
+        git: None,
+    };
+    let done = spec::send(session, Spec::default(), &wanted).await?;
+    session.output.item(&done, |done| {
+        let app = &wanted.app;
+        let line = |unit: &folio_core::apply::AppliedUnit| {
+            format!("Deleted {} {app}/{}", show::title(unit.kind), unit.name)
+        };
+        let lines: Vec<_> = done.result.units.iter().map(line).collect();
+        if lines.is_empty() { "Nothing to delete.".to_owned() } else { lines.join("\n") }
+    })
+}
+
+/// The deployment that a directory's own file names, whatever else is in it.
+fn config(directory: &Path) -> Result<Owner> {
+    let path = directory.join(CONFIG_FILE);
+    let text = std::fs::read_to_string(&path);
+    let text = text.with_context(|| format!("cannot read `{}`", path.display()))?;
+    let value: Value = serde_saphyr::from_str(&text)
+        .with_context(|| format!("`{}` makes no sense", path.display()))?;
+    let word = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    Ok(Owner { uid: word("uid"), name: word("name") })
+}
+
+async fn list(session: &Session, command: List) -> Result<()> {
+    let List { place, deployid } = command;
+    let uid = match deployid {
+        Some(uid) => uid,
+        None => config(&place.specdir)?.uid,
+    };
+    let app = session.app(None);
+    let path = ["apps", app.as_str(), "deployments"];
+    let units: Items<DeployedUnit> = session.client.get(&path, &[("uid", uid)]).await?;
+    session.output.items(&units.items, show::deployed)
+}
+
+/// One way to apply a directory.
+struct Applier<'a> {
+    session: &'a Session,
+    directory: PathBuf,
+    form: Form,
+    rest: Rest,
+    applying: Applying,
+}
+
+impl Applier<'_> {
+    async fn run(&self) -> Result<()> {
+        if !self.applying.watch {
+            return self.apply().await;
+        }
+        watch::run(&self.directory, || async {
+            // A directory that is just being edited may make no sense for a moment.
+            if let Err(error) = self.apply().await {
+                output::failure(&error);
+            }
+        })
+        .await
+    }
+
+    async fn apply(&self) -> Result<()> {
+        let Self { session, applying, .. } = self;
+        let mut spec = Spec::read(&self.directory, applying.specignore.as_deref())?;
+        let deployment = owner(&spec)?;
+        let app = session.app(None);
+        let git = spec::provenance(&self.directory);
+        match &git {
+            None => output::talk("Spec doesn't belong to Git Tree."),
+            Some(git) if !git.clean => output::talk(
+                "Worktree is not clean, please ensure you have committed the changes to git.",
+            ),
+            Some(_) => {}
+        }
+        if applying.commitlabel {
+            label(&mut spec);
+        }
+        if applying.force_namespace {
+            force_namespace(&mut spec, &app);
+        }
+        spec.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+        let wanted = Wanted {
+            app: app.clone(),
+            deployment,
+            form: self.form,
+            rest: self.rest,
+            others: if applying.allowconflicts { Others::Adopt } else { Others::Refuse },
+            dry_run: applying.dry_run,
+            git,
+        };
+        let done = spec::send(session, spec, &wanted).await?;
+        done.result.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+        let dry_run = applying.dry_run;
+        session.output.item(&done, |done| show::applied(&done.result, dry_run))?;
+        if applying.wait && !dry_run {
+            self.wait(&app, &done).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until every package that changed is built.
+    async fn wait(&self, app: &AppName, done: &Done<Applied>) -> Result<()> {
+        let built = done
+            .result
+            .units
+            .iter()
+            .filter(|unit| unit.kind == Kind::Package && unit.what != Outcome::Deleted);
+        for unit in built {
+            let id = done.result.id.as_ref().filter(|_| self.form == Form::Versions);
+            version::await_build(self.session, (app, &unit.name), id).await?;
+        }
+        Ok(())
+    }
+}
+
+fn label(spec: &mut Spec) {
+    let mut labels = Labels::default();
+    for manifest in &mut spec.manifests {
+        let label = labels.of(&manifest.file).to_owned();
+        let metadata = &mut manifest.value["metadata"];
+        if !metadata["labels"].is_object() {
+            metadata["labels"] = json!({});
+        }
+        metadata["labels"]["commit"] = label.into();
+    }
+}
+
+fn force_namespace(spec: &mut Spec, app: &AppName) {
+    for manifest in &mut spec.manifests {
+        manifest.value["metadata"]["namespace"] = app.as_str().into();
+    }
+}

@@ -1,0 +1,76 @@
+//! What applying a directory says, in Fission's words.
+
+use folio_core::apply::{Applied, DeployedUnit, Outcome};
+use folio_model::{Kind, Owner};
+
+use crate::output::{Format, Table, list};
+use crate::spec::Spec;
+
+/// What a kind is called in manifests.
+pub(super) fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Function => "Function",
+        Kind::Package => "Package",
+        Kind::Environment => "Environment",
+        Kind::Trigger => "Trigger",
+        Kind::Config => "ConfigMap",
+        Kind::Secret => "Secret",
+    }
+}
+
+/// What a directory holds.
+pub(super) fn resources(spec: &Spec, deployment: &Owner) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for manifest in &spec.manifests {
+        let kind = manifest.value["kind"].as_str().unwrap_or_default();
+        match counts.iter_mut().find(|(known, _)| known == kind) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((kind.to_owned(), 1)),
+        }
+    }
+    let lines = counts.iter().map(|(kind, count)| format!("\n * {count} {kind}s"));
+    format!("DeployUID: {}\nResources:{}", deployment.uid, lines.collect::<String>())
+}
+
+/// What was done, or would be.
+pub(super) fn applied(applied: &Applied, dry_run: bool) -> String {
+    if applied.units.is_empty() {
+        return "Everything up to date.".to_owned();
+    }
+    let mut lines = Vec::new();
+    for kind in Kind::ALL_BY_NEED {
+        for (what, word) in [
+            (Outcome::Created, "created"),
+            (Outcome::Updated, "updated"),
+            (Outcome::Deleted, "deleted"),
+        ] {
+            let of_kind =
+                applied.units.iter().filter(|unit| unit.kind == kind && unit.what == what);
+            let names: Vec<_> = of_kind.map(|unit| unit.name.to_string()).collect();
+            if names.is_empty() {
+                continue;
+            }
+            let count = names.len();
+            let kind = if count == 1 { kind.as_str() } else { kind.plural() };
+            let word = if dry_run { format!("would be {word}") } else { word.to_owned() };
+            lines.push(format!("{count} {kind} {word}: {}", names.join(", ")));
+        }
+    }
+    if dry_run {
+        lines.push("(dry run - no changes made)".to_owned());
+    }
+    if let Some(id) = &applied.id {
+        lines.push(format!("version {id}"));
+    }
+    lines.join("\n")
+}
+
+/// What a deployment owns.
+pub(super) fn deployed(units: &[DeployedUnit], _format: Format) -> Table {
+    let mut table = Table::new(["KIND", "NAME", "VERSION", "DRAFT"]);
+    for unit in units {
+        let draft = if unit.draft { "yes" } else { "no" }.to_owned();
+        table.row([unit.kind.to_string(), unit.name.to_string(), list(&unit.version), draft]);
+    }
+    table
+}

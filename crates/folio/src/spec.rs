@@ -1,0 +1,12 @@
+//! A directory of manifests as Fission writes them: what its files ask for, the archives they name, and whose the
+//! deployment is. Everything that is wrong is said at once, each with file, line and column.
+
+mod archives;
+mod directory;
+mod fetch;
+mod git;
+mod send;
+
+pub(crate) use self::directory::{CONFIG_FILE, Spec};
+pub(crate) use self::git::{Labels, provenance};
+pub(crate) use self::send::{Wanted, send};

@@ -1,0 +1,238 @@
+//! Reads the files of a spec directory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use folio_kinds::spec::{self, Document};
+use folio_kinds::{ManifestError, Mismatch};
+use folio_model::Owner;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::archives::ArchiveSpec;
+use crate::problem::{Cause, Problem};
+
+/// The file that says whose a deployment is.
+pub(crate) const CONFIG_FILE: &str = "fission-deployment-config.yaml";
+
+/// The file with patterns of files that are not part of the spec.
+const IGNORE_FILE: &str = ".specignore";
+
+/// Kinds that the command line understands by itself.
+const ARCHIVE: &str = "ArchiveUploadSpec";
+const DEPLOYMENT: &str = "DeploymentConfig";
+
+/// Files larger than this are no manifests.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What a directory asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Spec {
+    /// The directory.
+    pub(crate) directory: PathBuf,
+    /// Whose it is, if it says so.
+    pub(crate) deployment: Option<Owner>,
+    /// The manifests of units.
+    pub(crate) manifests: Vec<Manifest>,
+    /// The archives, by name.
+    pub(super) archives: BTreeMap<String, ArchiveSpec>,
+    /// What is to be said about it, without anything being wrong.
+    pub(crate) remarks: Vec<String>,
+    causes: Vec<Cause>,
+}
+
+/// One manifest of a unit.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    /// Where it is written: file, line and column.
+    pub(crate) at: String,
+    /// The file it is in.
+    pub(crate) file: PathBuf,
+    /// What it says, in the form of its version.
+    pub(crate) value: Value,
+}
+
+#[derive(Deserialize)]
+struct DeploymentConfig {
+    name: String,
+    uid: String,
+}
+
+impl Spec {
+    /// Reads a directory, or says everything that is wrong with its files.
+    pub(crate) fn read(directory: &Path, ignore_file: Option<&Path>) -> Result<Self> {
+        if !directory.is_dir() {
+            let problem = Problem::new(format!("there is no directory `{}`", directory.display()));
+            return Err(problem.hint("make one with `folio spec init`, or name it").into());
+        }
+        let ignored = ignored(directory, ignore_file)?;
+        let mut files = Vec::new();
+        walk(directory, &ignored, &mut files)?;
+        files.sort();
+        let mut spec = Self { directory: directory.to_owned(), ..Self::default() };
+        for file in files {
+            spec.file(&file)?;
+        }
+        spec.check_archives();
+        if spec.causes.is_empty() {
+            return Ok(spec);
+        }
+        let count = spec.causes.len();
+        let things = if count == 1 { "thing is" } else { "things are" };
+        let problem = Problem::new(format!("{count} {things} wrong with the specs"));
+        let problem = problem.causes(spec.causes).hint("mend them all; nothing was changed");
+        Err(problem.into())
+    }
+
+    fn file(&mut self, path: &Path) -> Result<()> {
+        let context = || format!("cannot read `{}`", path.display());
+        let bytes = std::fs::metadata(path).with_context(context)?.len();
+        if bytes > FILE_BYTES_MAX {
+            let what =
+                format!("the file has {bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
+            self.wrong(path, (1, 1), what);
+            return Ok(());
+        }
+        let text = std::fs::read_to_string(path).with_context(context)?;
+        for document in spec::split(&text) {
+            match document.parse() {
+                Ok(value) => self.document(path, &document, value),
+                Err(unread) => self.wrong(path, (unread.line, unread.column), unread.what),
+            }
+        }
+        Ok(())
+    }
+
+    fn document(&mut self, path: &Path, document: &Document<'_>, value: Value) {
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match kind.as_str() {
+            ARCHIVE => self.archive(path, document, value),
+            DEPLOYMENT => match serde_json::from_value(value) {
+                Ok(DeploymentConfig { name, uid }) => self.deployment = Some(Owner { uid, name }),
+                Err(error) => self.wrong(path, document.places().find(""), error.to_string()),
+            },
+            _ => self.unit(path, document, value, &kind),
+        }
+    }
+
+    fn archive(&mut self, path: &Path, document: &Document<'_>, value: Value) {
+        let place = document.places().find("");
+        match serde_json::from_value::<ArchiveSpec>(value) {
+            Ok(mut archive) => {
+                archive.at = at(path, place);
+                if let Some(first) = self.archives.get(&archive.name) {
+                    let what = format!(
+                        "Duplicate ArchiveUploadSpec '{}', first defined in {}",
+                        archive.name, first.at
+                    );
+                    return self.wrong(path, place, what);
+                }
+                self.archives.insert(archive.name.clone(), archive);
+            }
+            Err(error) => self.wrong(path, place, error.to_string()),
+        }
+    }
+
+    fn unit(&mut self, path: &Path, document: &Document<'_>, value: Value, kind: &str) {
+        let written = match spec::written(value) {
+            Ok(Some(written)) => written,
+            Ok(None) => {
+                let place = at(path, document.places().find(""));
+                return self.remarks.push(format!("Ignoring unknown type {kind} in {place}"));
+            }
+            Err(error) => return self.wrong(path, document.places().find(""), error.to_string()),
+        };
+        if let Err(error) = written.manifest.store() {
+            let places = document.places();
+            match error {
+                ManifestError::Mismatches { mismatches, .. } => {
+                    for mismatch in mismatches {
+                        let place = places.find(&mismatch.path);
+                        self.wrong(path, place, Mismatch::to_string(&mismatch));
+                    }
+                }
+                other => self.wrong(path, places.find(""), other.to_string()),
+            }
+            return;
+        }
+        let place = (document.line + leading_lines(document.text), 1);
+        let at = at(path, place);
+        let value = written.manifest.as_value();
+        self.manifests.push(Manifest { at, file: path.to_owned(), value });
+    }
+
+    /// Every archive that is named exists, and every one that exists is named.
+    fn check_archives(&mut self) {
+        let mut named: BTreeMap<String, String> = BTreeMap::new();
+        for manifest in &self.manifests {
+            for side in ["source", "deployment"] {
+                let url = manifest.value["spec"][side]["url"].as_str().unwrap_or_default();
+                if let Some(name) = url.strip_prefix("archive://") {
+                    named.insert(name.to_owned(), manifest.at.clone());
+                }
+            }
+        }
+        for (name, at) in &named {
+            if !self.archives.contains_key(name) {
+                let what = format!("references archive '{name}', which doesn't exist in the specs");
+                self.causes.push(Cause { at: at.clone(), what });
+            }
+        }
+        for archive in self.archives.values().filter(|archive| !named.contains_key(&archive.name)) {
+            let what = format!("archive '{}' is not used by any package", archive.name);
+            self.causes.push(Cause { at: archive.at.clone(), what });
+        }
+    }
+
+    fn wrong(&mut self, path: &Path, place: (usize, usize), what: String) {
+        self.causes.push(Cause { at: at(path, place), what });
+    }
+}
+
+fn at(path: &Path, (line, column): (usize, usize)) -> String {
+    format!("{}:{line}:{column}", path.display())
+}
+
+/// Lines before the first that says something.
+fn leading_lines(text: &str) -> usize {
+    let silent = |line: &&str| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#')
+    };
+    text.lines().take_while(silent).count()
+}
+
+fn ignored(directory: &Path, file: Option<&Path>) -> Result<Gitignore> {
+    let mut patterns = GitignoreBuilder::new(directory);
+    let usual = directory.join(IGNORE_FILE);
+    let file = match file {
+        Some(file) => Some(file),
+        None => usual.is_file().then_some(usual.as_path()),
+    };
+    if let Some(file) = file
+        && let Some(error) = patterns.add(file)
+    {
+        let problem = Problem::new(format!("cannot read `{}`", file.display()));
+        return Err(anyhow::Error::new(error).context(problem));
+    }
+    patterns.build().context("the patterns of files to ignore cannot be used")
+}
+
+fn walk(directory: &Path, ignored: &Gitignore, files: &mut Vec<PathBuf>) -> Result<()> {
+    let context = || format!("cannot read `{}`", directory.display());
+    for entry in std::fs::read_dir(directory).with_context(context)? {
+        let path = entry.with_context(context)?.path();
+        let is_directory = path.is_dir();
+        if ignored.matched_path_or_any_parents(&path, is_directory).is_ignore() {
+            continue;
+        }
+        if is_directory {
+            walk(&path, ignored, files)?;
+        } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
