@@ -16,6 +16,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("cmp", "diffutils"),
     ("tar", "tar"),
     ("curl", "curl"),
+    // Triggers of messages are tested with a real server.
+    ("nats-server", "nats-server"),
     // The power-cut test mounts a file system of its own and shuts it down.
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),

@@ -123,6 +123,7 @@ revised!(
     folio_core::environment::EnvironmentView,
     folio_core::route::RouteView,
     folio_core::secret::SecretView,
+    folio_core::trigger::TriggerView,
     folio_core::view::AliasView,
     folio_core::view::TagView,
     folio_core::view::UnitView,

@@ -4,7 +4,7 @@ use axum::http::Method;
 
 use crate::handle::{
     aliases, configs, deployments, environments, history, routes, running, secrets, service,
-    storage, tags, units, versions,
+    storage, tags, triggers, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -17,6 +17,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_configs(),
         of_secrets(),
         of_routes(),
+        of_triggers(),
         of_units(),
         of_versions(),
         of_aliases(),
@@ -153,6 +154,20 @@ fn of_routes() -> Vec<Operation> {
         Operation::new(get(ONE), "showRoute", "Show a route", routes::show),
         Operation::new(patch(ONE), "updateRoute", "Change a route", routes::update),
         Operation::new(delete(ONE), "deleteRoute", "Delete a route", routes::delete),
+    ]
+}
+
+fn of_triggers() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/triggers";
+    const ONE: &str = "/folio/v1/apps/{app}/triggers/{name}";
+    const LIST: &str = "List timers, triggers of messages, and watches";
+    const SHOW: &str = "Show a trigger, with what became of its slots";
+    vec![
+        Operation::new(get(ALL), "listTriggers", LIST, triggers::list),
+        Operation::new(post(ALL), "createTrigger", "Make a trigger", triggers::create),
+        Operation::new(get(ONE), "showTrigger", SHOW, triggers::show),
+        Operation::new(patch(ONE), "updateTrigger", "Change a trigger", triggers::update),
+        Operation::new(delete(ONE), "deleteTrigger", "Delete a trigger", triggers::delete),
     ]
 }
 

@@ -8,6 +8,7 @@ use folio_core::environment::EnvironmentFields;
 use folio_core::request::{AliasTarget, Fields, IfSame, Publish, Start};
 use folio_core::route::RouteFields;
 use folio_core::secret::SecretFields;
+use folio_core::trigger::TriggerFields;
 use folio_model::{Build, Digest, Name, Owner, Reference, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,6 +183,25 @@ pub(crate) struct NewRoute {
 pub(crate) struct NewRouteFields {
     /// What to lay over it.
     pub(crate) fields: RouteFields,
+}
+
+/// Makes a trigger that is no route.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewTrigger {
+    /// Its name; one is made up if left out.
+    #[serde(default)]
+    pub(crate) name: Option<Name>,
+    /// What it is.
+    pub(crate) fields: TriggerFields,
+}
+
+/// Changes a trigger that is no route.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewTriggerFields {
+    /// What to lay over it.
+    pub(crate) fields: TriggerFields,
 }
 
 /// Makes an alias.

@@ -235,6 +235,27 @@ async fn running(world: &World) {
     let refused = world.delete(&format!("{FUNCTIONS}/hello/versions/v1")).await;
     assert_eq!(refused.refused(409, "in_use")["referrers"][0]["kind"], "trigger");
     world.delete(&route).await.ok();
+
+    let triggers = format!("{APP}/triggers");
+    let fields = json!({
+        "trigger": "timer", "cron": "@hourly",
+        "targets": [{ "function": "hello@v1", "weight": 10_000 }],
+    });
+    let body = json!({ "name": "tick", "fields": fields });
+    world.post(&triggers, body.clone()).await.made();
+    world.post(&triggers, body).await.refused(409, "unit_exists");
+    let trigger = format!("{triggers}/tick");
+    let fields = json!({ "fields": { "trigger": "timer", "cron": "often" } });
+    world.call("PATCH", &trigger).json(&fields).send().await.refused(400, "bad_schedule");
+    let fields = json!({ "fields": { "trigger": "timer", "zone": "Europe/Berlin" } });
+    let changed = world.call("PATCH", &trigger).json(&fields).send().await.ok();
+    assert_eq!(changed["spec"]["zone"], "Europe/Berlin");
+    assert_eq!(world.get(&trigger).await.ok()["spec"], changed["spec"]);
+    let timers = world.get(&format!("{triggers}?type=timer")).await.ok();
+    assert_eq!(timers["items"][0]["name"], "tick");
+    assert_eq!(world.get(&format!("{triggers}?type=watch")).await.ok()["items"], json!([]));
+    world.get(&format!("{APP}/routes/tick")).await.refused(409, "other_trigger");
+    world.delete(&trigger).await.ok();
 }
 
 async fn settings(world: &World) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use folio_model::{
-    Edit, Kind, Members, Name, Place, Pointer, Qualifier, Unit, UnitKey, UnitUid, Version,
+    Edit, Kind, Members, Name, Place, Pointer, Qualifier, Tag, Unit, UnitKey, UnitUid, Version,
     VersionId, VersionKey,
 };
 
@@ -12,7 +12,7 @@ use crate::builder::Builder;
 use crate::ports::{Page, State, StoreError};
 use crate::request::{Caller, Cascade, Which};
 use crate::view::{Done, Removed, UnitName, VersionName};
-use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve};
+use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve, trigger};
 
 use self::guard::Leaving;
 
@@ -164,7 +164,9 @@ impl Folio {
             let victims = victims(builder.state, &unit, versions)?;
             let triggers = match cascade {
                 Cascade::Yes if key.kind == Kind::Function => {
-                    builder.state.triggers_of(&key.app, &key.name)?
+                    let mut triggers = builder.state.triggers_of(&key.app, &key.name)?;
+                    triggers.extend(left_without_a_tag(builder.state, &unit)?);
+                    triggers
                 }
                 _ => Vec::new(),
             };
@@ -284,12 +286,17 @@ fn unit_referrers(
         Cascade::Yes => state.tags(&unit.key.app)?,
         Cascade::No => Vec::new(),
     };
-    let tags =
-        tags.into_iter().map(|tag| Pointer::Tag { app: unit.key.app.clone(), name: tag.name });
+    let versions = keys(victims);
+    let stays = |(&unit, &number): (&UnitUid, &_)| !versions.contains(&VersionKey { unit, number });
+    let pointer = |tag: &Tag| Pointer::Tag { app: unit.key.app.clone(), name: tag.name.clone() };
+    let emptied = tags.iter().filter(|tag| !tag.members.iter().any(stays));
+    let gone = emptied.map(pointer).collect();
+    let tags = tags.iter().map(pointer);
     let leaving = Leaving {
-        versions: keys(victims),
+        gone,
         pointers: aliases.chain(tags).collect(),
         units,
+        versions,
         ..Leaving::default()
     };
     let mut referrers = guard::users(state, &leaving)?;
@@ -345,6 +352,18 @@ fn drop_aliases(
         builder.point(pointer, Some(Place::Versions(alias.weights)), None)?;
     }
     Ok(())
+}
+
+/// The triggers that run a tag in which a function is alone.
+fn left_without_a_tag(state: &dyn State, function: &Unit) -> Result<Vec<Unit>, StoreError> {
+    let app = &function.key.app;
+    let mut triggers = Vec::new();
+    for tag in state.tags(app)? {
+        if tag.members.keys().all(|member| *member == function.uid) {
+            triggers.extend(trigger::naming_tag(state, app, &tag.name)?);
+        }
+    }
+    Ok(triggers)
 }
 
 /// Takes the victims out of every tag; a tag left empty goes.

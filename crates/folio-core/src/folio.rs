@@ -14,9 +14,12 @@ use serde::de::DeserializeOwned;
 use crate::build::Builds;
 use crate::builder::Builder;
 use crate::logs::Logs;
-use crate::ports::{Blobs, Clock, Ledger, NoVault, Queue, Runtime, State, StoreError, Vault};
+use crate::ports::{
+    Blobs, Clock, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
+};
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
+use crate::timer::Fires;
 use crate::view::Done;
 use crate::{Caller, Class, Code, Explain, Limits};
 
@@ -31,6 +34,8 @@ pub struct Folio {
     pub(crate) queue: Option<Arc<dyn Queue>>,
     pub(crate) builds: Arc<Builds>,
     pub(crate) paths: Arc<Paths>,
+    pub(crate) fires: Arc<Fires>,
+    pub(crate) messages: Option<Arc<dyn Messages>>,
     pub(crate) vault: Arc<dyn Vault>,
 }
 
@@ -119,6 +124,8 @@ impl Folio {
             queue: None,
             builds: Arc::default(),
             paths: Arc::default(),
+            fires: Arc::default(),
+            messages: None,
             vault: Arc::new(NoVault),
         }
     }

@@ -51,6 +51,12 @@ pub struct Limits {
     pub build_attempts_max: u64,
     /// Bytes of a build's output that are kept; the rest is left out.
     pub build_log_bytes_max: u64,
+    /// How long ago the newest missed slot of a timer may be to be run all the same, in milliseconds.
+    pub timer_late_ms_max: u64,
+    /// Missed slots that are run of a timer that wants all of them.
+    pub timer_catch_up_max: u64,
+    /// Calls that one watch makes in a second.
+    pub watch_fires_per_second_max: u64,
 }
 
 impl Default for Limits {
@@ -79,6 +85,9 @@ impl Default for Limits {
             call_hops_max: 16,
             build_attempts_max: 5,
             build_log_bytes_max: 4 * MIB,
+            timer_late_ms_max: 60 * 60 * 1000,
+            timer_catch_up_max: 100,
+            watch_fires_per_second_max: 20,
         }
     }
 }

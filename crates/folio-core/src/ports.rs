@@ -1,4 +1,5 @@
-//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, a vault, and time with chance.
+//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, message queues, a vault, and time with
+//! chance.
 //!
 //! Implementations live in other crates; each runs the conformance suite of its port. Nothing here knows SQL,
 //! files or HTTP.
@@ -8,6 +9,7 @@ mod body;
 mod clock;
 mod error;
 mod ledger;
+mod messages;
 mod queue;
 pub mod runtime;
 mod vault;
@@ -19,6 +21,7 @@ pub use error::StoreError;
 pub use ledger::{
     Ledger, Look, Migrated, Page, PendingBuild, Plan, StandingTrigger, State, TokenRecord,
 };
+pub use messages::{Inbox, Message, MessageError, Messages, Outgoing, Reader, Receipt};
 pub use queue::{Lease, Queue, Task};
 pub use runtime::Runtime;
 pub(crate) use vault::NoVault;

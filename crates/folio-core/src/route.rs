@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use folio_model::{
     AppName, Cors, FULL_WEIGHT, Kind, Name, Origin, Qualifier, Reference, RoutePath, RouteSpec,
-    Snapshot, SnapshotError, Sticky, Subject, Target, TriggerSpec, Unit, UnitKey, VersionKey,
+    Snapshot, SnapshotError, Sticky, Subject, Target, TriggerSpec, Unit, UnitKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::ports::{State, StoreError};
 use crate::request::{Caller, Cascade, Onto};
 use crate::view::{self, Done, Removed, VersionView};
 use crate::{
-    Class, Code, Explain, Folio, Referrer, code, delete, folio, history, publish, resolve,
+    Class, Code, Explain, Folio, Referrer, code, delete, folio, history, publish, resolve, trigger,
 };
 
 /// Why a route was not found or changed.
@@ -45,6 +45,9 @@ pub enum Error {
     /// Nothing says where they go.
     #[error("a route needs a function")]
     NoTarget,
+    /// The name is that of another kind of trigger.
+    #[error("`{0}` is a trigger, but no route")]
+    NotARoute(Name),
     /// Another route takes the same requests.
     #[error("{methods} {path} is taken by route `{other}`{}", if .app.is_empty() { String::new() } else { format!(" of app `{}`", .app) })]
     Taken {
@@ -101,6 +104,7 @@ impl Explain for Error {
         match self {
             Self::Exists(_) => Code("unit_exists"),
             Self::Stale { .. } => Code("stale"),
+            Self::NotARoute(_) => Code("other_trigger"),
             Self::NoPath | Self::NoTarget => Code("route_incomplete"),
             Self::Taken { .. } => Code("route_taken"),
             Self::Pattern { .. } | Self::Spec(_) => Code("bad_spec"),
@@ -115,6 +119,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Exists(_) | Self::Stale { .. } | Self::Taken { .. } => Class::Conflict,
+            Self::NotARoute(_) => Class::Conflict,
             Self::NoPath | Self::NoTarget | Self::Pattern { .. } | Self::Spec(_) => Class::Invalid,
             Self::TooManyTargets { .. } => Class::TooLarge,
             Self::Resolve(error) => error.class(),
@@ -129,6 +134,9 @@ impl Explain for Error {
             Self::Exists(name) => format!("change it with `folio route update {name}`"),
             Self::Stale { .. } => {
                 "look at it with `folio route list`, then repeat with its revision".to_owned()
+            }
+            Self::NotARoute(_) => {
+                "see `folio timer list`, `folio mqtrigger list` and `folio watch list`".to_owned()
             }
             Self::NoPath => "give --url /PATH or --prefix /PATH".to_owned(),
             Self::NoTarget => "give --function NAME".to_owned(),
@@ -238,12 +246,12 @@ impl Folio {
             let unit = builder.state.unit(&key)?.filter(Unit::is_visible);
             check(builder.state, (&key, unit.as_ref()), onto, expect)?;
             let base = match &unit {
-                Some(unit) => Some(latest(builder.state, unit)?.1),
+                Some(unit) => Some(latest(builder.state, unit)?.ok_or_else(|| other(&key))?.1),
                 None => None,
             };
             let spec = lay_over(builder.state, &app, base.clone(), &fields)?;
             if let Some(unit) = unit.as_ref().filter(|_| base.as_ref() == Some(&spec)) {
-                return Ok(seen(builder.state, unit)?);
+                return seen(builder.state, unit)?.ok_or_else(|| other(&key));
             }
             paths.check(builder.state, &key, &spec)?;
             set(builder, &key, spec)
@@ -258,19 +266,20 @@ impl Folio {
             history::known(state, &app)?;
             let units = state.units(&app, Kind::Trigger)?;
             let made = units.iter().filter(|unit| unit.is_visible());
-            Ok(made.map(|unit| seen(state, unit)).collect::<Result<_, _>>()?)
+            let seen = made.filter_map(|unit| seen(state, unit).transpose());
+            Ok(seen.collect::<Result<_, _>>()?)
         })
         .await
     }
 
     /// Shows one route.
-    pub async fn show_route(
-        &self,
-        app: &AppName,
-        name: &Name,
-    ) -> Result<RouteView, resolve::Error> {
+    pub async fn show_route(&self, app: &AppName, name: &Name) -> Result<RouteView, Error> {
         let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: name.clone() };
-        self.look(move |state| Ok(seen(state, &resolve::unit(state, &key)?)?)).await
+        self.look(move |state| {
+            let unit = resolve::unit(state, &key)?;
+            seen(state, &unit)?.ok_or_else(|| other(&key))
+        })
+        .await
     }
 
     /// Deletes a route. What it led to stays.
@@ -279,9 +288,10 @@ impl Folio {
         caller: &Caller,
         (app, name): (&AppName, &Name),
         expect: Option<u64>,
-    ) -> Result<Done<Removed>, delete::Error> {
+    ) -> Result<Done<Removed>, Error> {
+        self.show_route(app, name).await?;
         let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: name.clone() };
-        self.delete(caller, &key, Cascade::No, expect).await
+        Ok(self.delete(caller, &key, Cascade::No, expect).await?)
     }
 }
 
@@ -355,7 +365,11 @@ fn lay_over(
 }
 
 /// A target by plain name: `hello_qa` becomes `hello@qa`, and the route's own app is left out.
-fn written_out(state: &dyn State, app: &AppName, target: &Target) -> Result<Target, Error> {
+pub(crate) fn written_out(
+    state: &dyn State,
+    app: &AppName,
+    target: &Target,
+) -> Result<Target, resolve::Error> {
     let mut function = target.function.clone();
     if function.app.as_ref() == Some(app) {
         function.app = None;
@@ -381,10 +395,14 @@ fn written_out(state: &dyn State, app: &AppName, target: &Target) -> Result<Targ
 }
 
 /// Refuses a target that leads nowhere. One that is still being built is there.
-fn resolves(state: &dyn State, app: &AppName, function: &Reference) -> Result<(), Error> {
+pub(crate) fn resolves(
+    state: &dyn State,
+    app: &AppName,
+    function: &Reference,
+) -> Result<(), resolve::Error> {
     match resolve::resolve(state, app, Kind::Function, &served(function)) {
         Ok(_) | Err(resolve::Error::Unready(_)) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 
@@ -412,38 +430,29 @@ fn set(builder: &mut Builder<'_>, key: &UnitKey, spec: RouteSpec) -> Result<Rout
     })
 }
 
-fn seen(state: &dyn State, unit: &Unit) -> Result<RouteView, StoreError> {
-    let (version, spec) = latest(state, unit)?;
-    Ok(RouteView {
+/// The refusal of a trigger that is no route.
+fn other(key: &UnitKey) -> Error {
+    Error::NotARoute(key.name.clone())
+}
+
+fn seen(state: &dyn State, unit: &Unit) -> Result<Option<RouteView>, StoreError> {
+    let Some((version, spec)) = latest(state, unit)? else { return Ok(None) };
+    Ok(Some(RouteView {
         app: unit.key.app.clone(),
         name: unit.key.name.clone(),
         revision: unit.revision,
         version: view::version(state, unit, version)?,
         spec,
-    })
+    }))
 }
 
-/// What a route's latest version says.
+/// What a route's latest version says; nothing if the trigger is no route.
 pub(crate) fn latest(
     state: &dyn State,
     unit: &Unit,
-) -> Result<(folio_model::Version, RouteSpec), StoreError> {
-    let version = match unit.latest {
-        Some(number) => state.version(VersionKey { unit: unit.uid, number })?,
-        None => None,
-    };
-    let version = version.ok_or_else(|| StoreError::corrupt(unit.key.to_string()))?;
-    let spec = spec(state, version.snapshot)?;
-    Ok((version, spec))
-}
-
-/// The route of a trigger's snapshot.
-pub(crate) fn spec(
-    state: &dyn State,
-    digest: folio_model::Digest,
-) -> Result<RouteSpec, StoreError> {
-    match view::snapshot(state, digest)? {
-        Snapshot::Trigger(TriggerSpec::Http(spec)) => Ok(spec),
-        _ => Err(StoreError::corrupt(format!("trigger snapshot {digest}"))),
-    }
+) -> Result<Option<(folio_model::Version, RouteSpec)>, StoreError> {
+    Ok(match trigger::latest(state, unit)? {
+        (version, TriggerSpec::Http(spec)) => Some((version, spec)),
+        _ => None,
+    })
 }

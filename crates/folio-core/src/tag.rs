@@ -7,11 +7,12 @@ use folio_model::{
 };
 
 use crate::builder::Builder;
+use crate::delete::guard::{self, Leaving};
 use crate::ports::{State, StoreError};
 use crate::request::Caller;
 use crate::resolve::What;
 use crate::view::{self, Done, TagView};
-use crate::{Class, Code, Explain, Folio, folio, resolve};
+use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve};
 
 /// Why a tag was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,14 @@ pub enum Error {
         /// What is there.
         found: u64,
     },
+    /// A trigger runs it.
+    #[error("tag `{tag}` cannot be removed: it is in use by {}", guard::names(.referrers))]
+    InUse {
+        /// The tag.
+        tag: VersionId,
+        /// By whom.
+        referrers: Vec<Referrer>,
+    },
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
@@ -82,6 +91,7 @@ impl Explain for Error {
             Self::OtherApp { .. } => Code("other_app"),
             Self::TooManyMembers { .. } => Code("tag_full"),
             Self::Stale { .. } => Code("stale"),
+            Self::InUse { .. } => Code("in_use"),
             Self::Resolve(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -92,7 +102,7 @@ impl Explain for Error {
             Self::NotFound { .. } | Self::NotMember { .. } => Class::NotFound,
             Self::OtherApp { .. } => Class::Invalid,
             Self::TooManyMembers { .. } => Class::TooLarge,
-            Self::Stale { .. } => Class::Conflict,
+            Self::Stale { .. } | Self::InUse { .. } => Class::Conflict,
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
@@ -112,9 +122,17 @@ impl Explain for Error {
                     "`folio fn tag show --tag {tag} -o json` shows its revision; then repeat with it"
                 )
             }
+            Self::InUse { referrers, .. } => return referrers.first().map(guard::way_out),
             Self::Resolve(error) => return error.hint(),
             Self::Folio(error) => return error.hint(),
         })
+    }
+
+    fn referrers(&self) -> Vec<Referrer> {
+        match self {
+            Self::InUse { referrers, .. } => referrers.clone(),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -277,6 +295,13 @@ fn place(
         None => builder.state.head()? + 1,
     };
     let pointer = Pointer::Tag { app: app.clone(), name: tag.clone() };
+    if members.is_empty() {
+        let leaving = Leaving { gone: [pointer.clone()].into(), ..Leaving::default() };
+        let referrers = guard::users(builder.state, &leaving)?;
+        if !referrers.is_empty() {
+            return Err(Error::InUse { tag: tag.clone(), referrers });
+        }
+    }
     let from = current.map(|tag| Place::Members(tag.members));
     let to = (!members.is_empty()).then(|| Place::Members(members.clone()));
     builder.point(pointer, from, to)?;

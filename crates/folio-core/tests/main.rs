@@ -17,4 +17,7 @@ mod routes;
 mod runtime;
 mod serving;
 mod settings;
+mod timers;
+mod triggers;
+mod watches;
 mod world;

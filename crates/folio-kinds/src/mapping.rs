@@ -22,6 +22,9 @@ const METADATA: &str = "metadata";
 /// Where the bag keeps the bag of the whole object.
 const OBJECT: &str = "object";
 
+/// The kind whose spec has a word that says in a body what the body is: there it has another.
+const WATCH: &str = "KubernetesWatchTrigger";
+
 /// Why an object is no snapshot, or a stored body cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
@@ -69,6 +72,9 @@ pub fn snapshot(stored: &Stored) -> Result<Snapshot, MappingError> {
     if !bag.is_empty() {
         spec.insert(BAG.to_owned(), Value::Object(bag));
     }
+    if kind == WATCH {
+        rename(&mut spec, "kind", "objectType");
+    }
     for (tag, value) in tags {
         spec.insert((*tag).to_owned(), (*value).into());
     }
@@ -98,6 +104,9 @@ pub fn read_body(version: &str, body: &[u8]) -> Result<Snapshot, MappingError> {
         (Some("package"), _) => "Package",
         (Some("environment"), _) => "Environment",
         (Some("trigger"), Some("http")) => "HTTPTrigger",
+        (Some("trigger"), Some("timer")) => "TimeTrigger",
+        (Some("trigger"), Some("queue")) => "MessageQueueTrigger",
+        (Some("trigger"), Some("watch")) => WATCH,
         (kind, _) => return Err(unreadable(format!("it is of the kind {kind:?}"))),
     };
     let mut object = unlifted(body)?;
@@ -117,6 +126,9 @@ fn tags(kind: &str) -> Option<&'static [(&'static str, &'static str)]> {
         "Package" => &[("kind", "package")],
         "Environment" => &[("kind", "environment")],
         "HTTPTrigger" => &[("kind", "trigger"), ("trigger", "http")],
+        "TimeTrigger" => &[("kind", "trigger"), ("trigger", "timer")],
+        "MessageQueueTrigger" => &[("kind", "trigger"), ("trigger", "queue")],
+        WATCH => &[("kind", "trigger"), ("trigger", "watch")],
         _ => return None,
     })
 }
@@ -127,6 +139,9 @@ fn kind_of(snapshot: &Snapshot) -> &'static str {
         Snapshot::Package(_) => "Package",
         Snapshot::Environment(_) => "Environment",
         Snapshot::Trigger(TriggerSpec::Http(_)) => "HTTPTrigger",
+        Snapshot::Trigger(TriggerSpec::Timer(_)) => "TimeTrigger",
+        Snapshot::Trigger(TriggerSpec::Queue(_)) => "MessageQueueTrigger",
+        Snapshot::Trigger(TriggerSpec::Watch(_)) => WATCH,
         Snapshot::Config(_) => "Config",
         Snapshot::Secret(_) => "Secret",
     }
@@ -138,7 +153,9 @@ fn unlifted(body: Value) -> Result<Map<String, Value>, MappingError> {
         return Err(MappingError::Unreadable("it is no object".to_owned()));
     };
     spec.remove("kind");
-    spec.remove("trigger");
+    if spec.remove("trigger").is_some_and(|tag| tag == "watch") {
+        rename(&mut spec, "objectType", "kind");
+    }
     let mut bag = taken(&mut spec, BAG);
     let mut object = Map::new();
     let metadata = taken(&mut bag, METADATA);
@@ -238,6 +255,13 @@ fn hoisted(object: &mut Map<String, Value>, unknown: &str) -> Map<String, Value>
         object.remove(BAG);
     }
     older
+}
+
+/// Gives a property another name.
+fn rename(object: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = object.remove(from) {
+        object.insert(to.to_owned(), value);
+    }
 }
 
 /// Takes an object out of another; empty if there is none.

@@ -2,9 +2,9 @@
 
 use folio_kinds::{HUB_VERSION, Manifest, mapping};
 use folio_model::{
-    Bag, Content, Cors, Digest, EnvironmentSpec, FunctionSpec, Layout, Network, PackagePin,
-    PackageSpec, RoutePath, RouteSpec, RunSettings, RuntimeKind, Snapshot, Sticky, Target,
-    TriggerSpec, canonical,
+    Bag, Content, Cors, Digest, EnvironmentSpec, FunctionSpec, Layout, Misfire, Network,
+    PackagePin, PackageSpec, QueueSpec, RoutePath, RouteSpec, RunSettings, RuntimeKind, Snapshot,
+    Sticky, Target, TimerSpec, TriggerSpec, WatchSpec, canonical,
 };
 use serde_json::json;
 
@@ -14,8 +14,13 @@ fn digest(text: &str) -> Digest {
 
 /// Snapshots in which everything is said that can be.
 fn everything() -> Vec<Snapshot> {
+    let mut all = code();
+    all.extend(triggers().into_iter().map(Snapshot::Trigger));
+    all
+}
+
+fn code() -> Vec<Snapshot> {
     let content = Content { tree: digest("tree"), layout: Layout::Directory };
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     vec![
         Snapshot::Function(FunctionSpec {
             environment: "python".parse().unwrap(),
@@ -53,7 +58,13 @@ fn everything() -> Vec<Snapshot> {
             network: Network::Egress,
             ..EnvironmentSpec::of(RuntimeKind::Command)
         }),
-        Snapshot::Trigger(TriggerSpec::Http(RouteSpec {
+    ]
+}
+
+fn triggers() -> Vec<TriggerSpec> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    vec![
+        TriggerSpec::Http(RouteSpec {
             host: Some("example.org".to_owned()),
             path: RoutePath::Prefix { path: "/a".to_owned(), keep: true },
             methods: words(&["GET", "PUT"]),
@@ -68,7 +79,41 @@ fn everything() -> Vec<Snapshot> {
                 max_age_seconds: 5,
             }),
             bag: Bag::new(),
-        })),
+        }),
+        TriggerSpec::Timer(TimerSpec {
+            cron: "0 6 * * *".to_owned(),
+            zone: Some("Europe/Berlin".to_owned()),
+            method: Some("GET".to_owned()),
+            path: Some("/run".to_owned()),
+            targets: Vec::new(),
+            tag: Some("nightly".parse().unwrap()),
+            misfire: Misfire::All,
+            retry: true,
+            bag: Bag::new(),
+        }),
+        TriggerSpec::Queue(QueueSpec {
+            queue: Some("nats-jetstream".to_owned()),
+            topic: "orders".to_owned(),
+            response_topic: Some("answers".to_owned()),
+            error_topic: Some("failures".to_owned()),
+            retries_max: Some(3),
+            content_type: Some("text/plain".to_owned()),
+            poll_seconds: Some(30),
+            readers_min: Some(1),
+            readers_max: Some(4),
+            options: [("subject".to_owned(), "orders".to_owned())].into(),
+            secret: Some("nats".to_owned()),
+            targets: vec![Target::only("hello@prod".parse().unwrap())],
+            bag: Bag::new(),
+        }),
+        TriggerSpec::Watch(WatchSpec {
+            object_type: "function".to_owned(),
+            object_name: Some("hello".parse().unwrap()),
+            namespace: Some("default".to_owned()),
+            labels: [("a".to_owned(), "b".to_owned())].into(),
+            targets: vec![Target::only("hello@2".parse().unwrap())],
+            bag: Bag::new(),
+        }),
     ]
 }
 
@@ -126,6 +171,50 @@ fn a_body_of_an_older_hub_reads_as_what_it_means() {
     let read = mapping::read_body("folio.dev/v1beta1", old.to_string().as_bytes()).unwrap();
     let Snapshot::Trigger(TriggerSpec::Http(route)) = read else { panic!("it is a route") };
     assert_eq!(route.path, RoutePath::Prefix { path: "/a".to_owned(), keep: false });
+}
+
+#[test]
+fn the_triggers_of_fission_are_those_of_folio() {
+    let spec = |kind: &str, spec: serde_json::Value| {
+        let manifest = json!({"apiVersion": "fission.io/v1", "kind": kind,
+            "metadata": {"name": "one"}, "spec": spec});
+        let stored = Manifest::new(manifest.clone()).unwrap().store().unwrap();
+        let snapshot = mapping::snapshot(&stored).unwrap();
+        let back = mapping::stored(&snapshot, &"one".parse().unwrap()).unwrap();
+        let back = Manifest::of(back, "fission.io/v1").unwrap();
+        assert_eq!(back.as_value()["spec"], manifest["spec"]);
+        let Snapshot::Trigger(spec) = snapshot else { panic!("it is a trigger") };
+        spec
+    };
+    let to = json!({"type": "name", "name": "hello"});
+    let targets = vec![Target::only("hello".parse().unwrap())];
+    let timer = spec(
+        "TimeTrigger",
+        json!({"cron": "@every 5m", "functionref": to,
+        "method": "GET", "subpath": "/run"}),
+    );
+    let TriggerSpec::Timer(timer) = timer else { panic!("it is a timer") };
+    assert_eq!((timer.cron.as_str(), timer.method(), timer.path()), ("@every 5m", "GET", "/run"));
+    assert_eq!(timer.targets, targets);
+    let queue = spec(
+        "MessageQueueTrigger",
+        json!({"functionref": to, "topic": "orders",
+        "messageQueueType": "nats-jetstream", "respTopic": "answers", "errorTopic": "failures",
+        "maxRetries": 3, "contentType": "text/plain", "mqtkind": "keda",
+        "metadata": {"stream": "orders"}, "pollingInterval": 30}),
+    );
+    let TriggerSpec::Queue(queue) = queue else { panic!("it is a trigger of messages") };
+    assert_eq!((queue.queue(), queue.topic.as_str()), ("nats-jetstream", "orders"));
+    assert_eq!(queue.response_topic.as_deref(), Some("answers"));
+    assert_eq!((queue.error_topic.as_deref(), queue.retries_max), (Some("failures"), Some(3)));
+    assert_eq!(queue.targets, targets);
+    let watch = spec(
+        "KubernetesWatchTrigger",
+        json!({"functionref": to, "type": "POD",
+        "namespace": "default", "labelselector": {"a": "b"}}),
+    );
+    let TriggerSpec::Watch(watch) = watch else { panic!("it is a watch") };
+    assert_eq!((watch.object_type.as_str(), watch.targets), ("POD", targets));
 }
 
 #[test]

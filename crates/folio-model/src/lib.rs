@@ -46,7 +46,10 @@ pub use tree::{
     ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,
     TreeTotals,
 };
-pub use trigger::{Cors, RoutePath, RouteSpec, Sticky, Target, TriggerSpec};
+pub use trigger::{
+    Cors, Misfire, QueueSpec, RoutePath, RouteSpec, Sticky, Target, TimerSpec, TriggerSpec,
+    WatchSpec,
+};
 pub use unit::{Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid};
 pub use version::{Build, BuildRecord, Number, Tracker, Version, VersionKey};
 

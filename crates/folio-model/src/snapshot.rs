@@ -172,11 +172,36 @@ pub enum SnapshotError {
     #[error("`{0}` is not an HTTP method")]
     Method(String),
     /// Shares that do not add up.
-    #[error("the weights of a route's targets sum to {0}, not 10000")]
+    #[error("the weights of a trigger's targets sum to {0}, not 10000")]
     Weights(u64),
     /// A function of another app.
-    #[error("a route leads to functions of its own app, not to `{0}`")]
+    #[error("a trigger leads to functions of its own app, not to `{0}`")]
     ForeignTarget(String),
+    /// Two answers to what is called.
+    #[error("a timer calls the members of a tag or functions, not both")]
+    TagAndTargets,
+    /// A kind of message queue that folio cannot read.
+    #[error("message queues of the type `{0}` cannot be read; folio reads `nats-jetstream`")]
+    Queue(String),
+    /// A topic that no message can have.
+    #[error("the topic `{topic}` {why}")]
+    Topic {
+        /// The topic.
+        topic: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Objects of a cluster, where there is none.
+    #[error("`{0}` objects cannot be watched: folio runs without a Kubernetes cluster")]
+    NoCluster(String),
+    /// Objects that folio has none of.
+    #[error(
+        "`{0}` is no kind of folio's objects: function, package, environment and trigger can be watched"
+    )]
+    Watched(String),
+    /// Labels to choose objects by.
+    #[error("folio's objects have no labels to choose them by; name one object instead")]
+    Labels,
     /// A key that no setting can have.
     #[error(transparent)]
     Key(#[from] ConfigKeyError),

@@ -1,4 +1,9 @@
-//! Triggers: what starts functions. An HTTP route is one; its parts are parsed once, here.
+//! Triggers: what starts functions. An HTTP route is one; its parts are parsed once, here. The others have files
+//! of their own.
+
+mod queue;
+mod timer;
+mod watch;
 
 use std::collections::BTreeSet;
 
@@ -6,7 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::{Bag, SnapshotError, check_text};
-use crate::{FULL_WEIGHT, Name, PathTemplate, Reference};
+use crate::{FULL_WEIGHT, Name, PathTemplate, Reference, VersionId};
+
+pub use self::queue::QueueSpec;
+pub use self::timer::{Misfire, TimerSpec};
+pub use self::watch::WatchSpec;
 
 /// What starts a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +23,12 @@ use crate::{FULL_WEIGHT, Name, PathTemplate, Reference};
 pub enum TriggerSpec {
     /// A request that arrives at the gateway.
     Http(RouteSpec),
+    /// A moment that comes.
+    Timer(TimerSpec),
+    /// A message that arrives.
+    Queue(QueueSpec),
+    /// An object that changes.
+    Watch(WatchSpec),
 }
 
 /// Which requests go to which function.
@@ -124,12 +139,36 @@ impl TriggerSpec {
     pub fn targets(&self) -> &[Target] {
         match self {
             Self::Http(route) => &route.targets,
+            Self::Timer(timer) => &timer.targets,
+            Self::Queue(queue) => &queue.targets,
+            Self::Watch(watch) => &watch.targets,
+        }
+    }
+
+    /// The tag it names.
+    pub fn tag(&self) -> Option<&VersionId> {
+        match self {
+            Self::Timer(timer) => timer.tag.as_ref(),
+            Self::Http(_) | Self::Queue(_) | Self::Watch(_) => None,
+        }
+    }
+
+    /// The word for it in commands and messages.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "route",
+            Self::Timer(_) => "timer",
+            Self::Queue(_) => "mqtrigger",
+            Self::Watch(_) => "watch",
         }
     }
 
     pub(crate) fn validate(&self) -> Result<(), SnapshotError> {
         match self {
             Self::Http(route) => route.validate(),
+            Self::Timer(timer) => timer.validate(),
+            Self::Queue(queue) => queue.validate(),
+            Self::Watch(watch) => watch.validate(),
         }
     }
 }
@@ -149,19 +188,39 @@ impl RouteSpec {
             let why = "is below `/_folio/`, which belongs to folio itself";
             return Err(SnapshotError::Path { path: path.to_owned(), why });
         }
-        let known =
-            ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
-        if let Some(odd) = self.methods.iter().find(|method| !known.contains(&method.as_str())) {
-            return Err(SnapshotError::Method(odd.clone()));
-        }
-        let sum: u64 = self.targets.iter().map(|target| u64::from(target.weight)).sum();
-        if sum != u64::from(FULL_WEIGHT) {
-            return Err(SnapshotError::Weights(sum));
-        }
-        match self.targets.iter().find(|target| target.function.app.is_some()) {
-            Some(target) => Err(SnapshotError::ForeignTarget(target.function.to_string())),
-            None => Ok(()),
-        }
+        self.methods.iter().try_for_each(|method| check_method(method))?;
+        check_targets(&self.targets)
+    }
+}
+
+/// Refuses a word that is no method.
+fn check_method(method: &str) -> Result<(), SnapshotError> {
+    let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
+    if known.contains(&method) { Ok(()) } else { Err(SnapshotError::Method(method.to_owned())) }
+}
+
+/// Refuses a path that no request to a function can have.
+fn check_path(path: &str) -> Result<(), SnapshotError> {
+    check_text("the path", Some(path))?;
+    let refused = |why| Err(SnapshotError::Path { path: path.to_owned(), why });
+    if !path.starts_with('/') {
+        return refused("must begin with `/`");
+    }
+    if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return refused("must be of ASCII characters without spaces");
+    }
+    Ok(())
+}
+
+/// Refuses shares that are no whole, and functions of other apps.
+fn check_targets(targets: &[Target]) -> Result<(), SnapshotError> {
+    let sum: u64 = targets.iter().map(|target| u64::from(target.weight)).sum();
+    if sum != u64::from(FULL_WEIGHT) {
+        return Err(SnapshotError::Weights(sum));
+    }
+    match targets.iter().find(|target| target.function.app.is_some()) {
+        Some(target) => Err(SnapshotError::ForeignTarget(target.function.to_string())),
+        None => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use folio_model::AppName;
 
 use crate::command::{
     alias, app, config, environment, function, history, invoke, kinds, maintenance, objects,
-    package, route, secret, spec, storage, tag,
+    package, route, secret, spec, storage, tag, trigger,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -62,6 +62,15 @@ pub(crate) enum Command {
     /// Work with routes, which lead requests to functions
     #[command(visible_alias = "httptrigger", subcommand)]
     Route(route::Command),
+    /// Work with timers, which call functions at set times
+    #[command(visible_aliases = ["timetrigger", "tt"], subcommand)]
+    Timer(trigger::timer::Command),
+    /// Work with triggers that call functions for messages of a queue
+    #[command(visible_alias = "mqt", subcommand)]
+    Mqtrigger(trigger::queue::Command),
+    /// Work with watches, which call functions when objects change
+    #[command(visible_alias = "w", subcommand)]
+    Watch(trigger::watch::Command),
     /// Apply a directory of manifests
     #[command(visible_alias = "specs", subcommand)]
     Spec(spec::Command),

@@ -20,6 +20,7 @@ pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod storage;
 pub(crate) mod tag;
+pub(crate) mod trigger;
 pub(crate) mod unit;
 pub(crate) mod version;
 
@@ -69,6 +70,9 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
         Command::Check(command) => maintenance::check(command, &config, globals.output).await,
         Command::Backup(command) => maintenance::backup(command, &config).await,
         Command::Restore(command) => maintenance::restore(command, &config).await,
+        Command::Timer(trigger::timer::Command::Showschedule(command)) => {
+            trigger::timer::show_schedule(&command, globals.output)
+        }
         Command::Convert(command) => kinds::convert(&command, globals.output),
         Command::Explain(command) => kinds::explain(&command, globals.output),
         Command::Completions(command) => {
@@ -90,6 +94,9 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Config(command) => config::run(session, command).await,
         Command::Secret(command) => secret::run(session, command).await,
         Command::Route(command) => route::run(session, command).await,
+        Command::Timer(command) => trigger::timer::run(session, command).await,
+        Command::Mqtrigger(command) => trigger::queue::run(session, command).await,
+        Command::Watch(command) => trigger::watch::run(session, command).await,
         Command::Get(command) => objects::get(session, command).await,
         Command::Group(command) => objects::run_group(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,

@@ -23,6 +23,8 @@ pub(crate) struct Config {
     pub(crate) secret_key: Option<PathBuf>,
     /// Where caches live.
     pub(crate) cache: Option<PathBuf>,
+    /// `FOLIO_NATS`.
+    pub(crate) nats: Option<String>,
     /// `FOLIO_CRASH`, which development builds obey.
     pub(crate) crash: Option<String>,
     /// `FOLIO_FAULT`, which development builds obey.
@@ -43,6 +45,7 @@ impl Config {
             data: data.or_else(shared).or_else(home),
             secret_key: variable("FOLIO_SECRET_KEY_FILE").map(PathBuf::from),
             cache: cache.map(|caches| caches.join("folio")),
+            nats: text("FOLIO_NATS"),
             crash: text("FOLIO_CRASH"),
             fault: text("FOLIO_FAULT"),
         }

@@ -45,6 +45,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         clock: Arc::new(SystemClock),
         jail: Mode::Enforced,
         command_directories: Vec::new(),
+        nats: None,
         doors: folio_gateway::Settings::default(),
     };
     let server = Server::open(&data, opening).await?;

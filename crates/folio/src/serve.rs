@@ -51,6 +51,9 @@ pub(crate) struct Serve {
     /// Let `command` environments start programs of this directory, too; repeat it for more
     #[arg(long, value_name = "DIR")]
     command_directory: Vec<PathBuf>,
+    /// Read messages from this NATS server, such as `nats://127.0.0.1:4222` [default: `$FOLIO_NATS`]
+    #[arg(long, value_name = "URL")]
+    nats: Option<String>,
     /// Seal secrets with the key in this file, which is made if nothing was sealed yet [default:
     /// `$FOLIO_SECRET_KEY_FILE`, else beside the data directory under its name with `.key`]
     #[arg(long, value_name = "FILE")]
@@ -94,6 +97,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         settings,
         clock: clock(&serve),
         command_directories: serve.command_directory.clone(),
+        nats: serve.nats.clone().or_else(|| config.nats.clone()),
         jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
         doors: folio_gateway::Settings {
             domain: serve.domain.clone(),

@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("folio-api", &["folio-model", "folio-core"]),
     ("folio-gateway", &["folio-model", "folio-core"]),
     ("folio-run", &["folio-model", "folio-core"]),
+    ("folio-messages", &["folio-core"]),
     (
         "folio",
         &[
@@ -27,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "folio-api",
             "folio-gateway",
             "folio-run",
+            "folio-messages",
         ],
     ),
     ("folio-testkit", &["folio-model", "folio-core"]),

@@ -100,6 +100,14 @@ pub(crate) struct RoutePath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct TriggerPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The trigger.
+    pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct AliasPath {
     /// The app.
     app: AppName,

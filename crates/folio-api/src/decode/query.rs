@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use folio_core::Folio;
+use folio_core::trigger::TriggerType;
 use folio_core::upload::Part;
 use folio_model::{Kind, Number, Reference, Timestamp};
 use schemars::JsonSchema;
@@ -46,6 +47,14 @@ pub(crate) struct BelowQuery {
     pub(crate) below: Option<Number>,
     /// At most so many; the server may give fewer.
     pub(crate) limit: Option<NonZeroU64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TriggerQuery {
+    /// Only those of this type.
+    #[serde(rename = "type", default)]
+    pub(crate) of: Option<TriggerType>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -34,7 +34,7 @@ pub(super) fn faults(
                 faults.push(Fault { at: wish.at.clone(), what });
             }
         }
-        let TriggerSpec::Http(spec) = spec;
+        let TriggerSpec::Http(spec) = spec else { continue };
         if let Err(error) = route::check_patterns(spec) {
             faults.push(Fault { at: wish.at.clone(), what: error.to_string() });
         }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{Digest, Kind, Pointer, Qualifier, Unit, UnitUid, Version, VersionKey};
+use folio_model::{
+    Digest, Kind, Pointer, Qualifier, TriggerSpec, Unit, UnitUid, Version, VersionKey,
+};
 
-use crate::Referrer;
 use crate::ports::{Page, State, StoreError};
+use crate::{Referrer, trigger};
 
 /// What one change removes: none of it stands in the way of the rest.
 #[derive(Debug, Default)]
@@ -45,6 +47,14 @@ pub(crate) fn users(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer
         }
     }
     referrers.extend(triggers(state, leaving)?);
+    for pointer in &leaving.gone {
+        if let Pointer::Tag { app, name } = pointer {
+            let naming = trigger::naming_tag(state, app, name)?;
+            for unit in naming.iter().filter(|unit| !leaving.units.contains(&unit.uid)) {
+                referrers.push(leading(state, unit)?);
+            }
+        }
+    }
     Ok(in_order(referrers))
 }
 
@@ -64,8 +74,7 @@ fn triggers(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, Store
         }
         for trigger in state.triggers_of(&unit.key.app, &unit.key.name)? {
             if !leaving.units.contains(&trigger.uid) && loses(state, &unit, &trigger, leaving)? {
-                let name = trigger.key.name.to_string();
-                referrers.push(Referrer { kind: "trigger".to_owned(), name });
+                referrers.push(leading(state, &trigger)?);
             }
         }
     }
@@ -80,8 +89,8 @@ fn loses(
     leaving: &Leaving,
 ) -> Result<bool, StoreError> {
     let unit = function.uid;
-    let (_, spec) = crate::route::latest(state, trigger)?;
-    let targets = spec.targets.iter().filter(|target| target.name() == Some(&function.key.name));
+    let (_, spec) = trigger::latest(state, trigger)?;
+    let targets = spec.targets().iter().filter(|target| target.name() == Some(&function.key.name));
     for target in targets {
         let lost = match &target.function.at {
             _ if leaving.units.contains(&unit) => true,
@@ -184,6 +193,9 @@ pub(crate) fn way_out(referrer: &Referrer) -> String {
         ("trigger", _) => {
             format!("delete it first with `folio route delete {}`", referrer.name)
         }
+        ("timer" | "mqtrigger" | "watch", _) => {
+            format!("delete it first with `folio {} delete {}`", referrer.kind, referrer.name)
+        }
         ("function draft", _) => {
             format!(
                 "point the draft elsewhere with `folio fn update {} --pkg ...`, or publish it",
@@ -205,6 +217,15 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
         }
         Pointer::Tag { name, .. } => Referrer { kind: "tag".to_owned(), name: name.to_string() },
     })
+}
+
+/// A trigger as what stands in the way.
+fn leading(state: &dyn State, unit: &Unit) -> Result<Referrer, StoreError> {
+    let kind = match trigger::latest(state, unit)?.1 {
+        TriggerSpec::Http(_) => "trigger",
+        spec => spec.noun(),
+    };
+    Ok(Referrer { kind: kind.to_owned(), name: unit.key.name.to_string() })
 }
 
 fn draft(name: String) -> Referrer {

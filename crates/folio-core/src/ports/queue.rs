@@ -49,6 +49,19 @@ pub trait Queue: Send + Sync {
         time: Duration,
     ) -> Result<Option<Lease>, StoreError>;
 
+    /// Takes one task by name, for a time, whether it is due or not. None if there is no such task or another
+    /// worker has it.
+    async fn claim(
+        &self,
+        name: &str,
+        now: Timestamp,
+        time: Duration,
+    ) -> Result<Option<Lease>, StoreError>;
+
+    /// Removes a leased task and adds others, all or nothing; one of them may have its name. Returns false and
+    /// changes nothing if the lease had ended and passed to another. A task whose name waits already is left out.
+    async fn replace(&self, token: Uuid, tasks: Vec<Task>) -> Result<bool, StoreError>;
+
     /// Removes a leased task. Returns false if the lease had ended and passed to another.
     async fn done(&self, token: Uuid) -> Result<bool, StoreError>;
 

@@ -66,8 +66,10 @@ impl Rows {
         if head < self.as_of || head - self.as_of > ENTRIES_MAX {
             let standing = state.triggers()?;
             *self = Self { as_of: head, ..Self::default() };
-            for StandingTrigger { unit, spec: TriggerSpec::Http(spec) } in standing {
-                self.put(unit.uid, Some(Standing { key: unit.key, spec }));
+            for StandingTrigger { unit, spec } in standing {
+                if let TriggerSpec::Http(spec) = spec {
+                    self.put(unit.uid, Some(Standing { key: unit.key, spec }));
+                }
             }
             return Ok(());
         }
@@ -85,8 +87,8 @@ impl Rows {
             let unit = state.unit_by_uid(uid)?.filter(|unit| unit.latest.is_some());
             let standing = match unit {
                 Some(unit) => {
-                    let (_, spec) = super::latest(state, &unit)?;
-                    Some(Standing { key: unit.key, spec })
+                    let route = super::latest(state, &unit)?;
+                    route.map(|(_, spec)| Standing { key: unit.key, spec })
                 }
                 None => None,
             };
@@ -121,7 +123,8 @@ pub(crate) fn taken(
     spec: &RouteSpec,
 ) -> Result<Option<Error>, StoreError> {
     let others = state.triggers()?.into_iter().filter(|other| other.unit.uid != own);
-    let mut others = others.map(|StandingTrigger { unit, spec: TriggerSpec::Http(theirs) }| {
+    let mut others = others.map(|StandingTrigger { unit, spec: theirs }| {
+        let TriggerSpec::Http(theirs) = theirs else { return None };
         let same = shape(&spec.path) == shape(&theirs.path);
         same.then(|| clash((key, spec), (&unit.key, &theirs))).flatten()
     });
@@ -138,7 +141,8 @@ pub(crate) fn clashes(
     let standing = state.triggers()?;
     let stays = standing.iter().filter(|standing| !replaced.contains(&standing.unit.uid));
     let mut by_shape: HashMap<String, Vec<(&UnitKey, &RouteSpec)>> = HashMap::new();
-    for StandingTrigger { unit, spec: TriggerSpec::Http(spec) } in stays {
+    for StandingTrigger { unit, spec } in stays {
+        let TriggerSpec::Http(spec) = spec else { continue };
         by_shape.entry(shape(&spec.path)).or_default().push((&unit.key, spec));
     }
     let mut found = Vec::new();

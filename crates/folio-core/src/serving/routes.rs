@@ -102,9 +102,10 @@ impl Folio {
         let read = self
             .look(|state| {
                 let as_of = state.head()?;
-                let standing = state.triggers()?.into_iter().map(|trigger| {
-                    let TriggerSpec::Http(spec) = trigger.spec;
-                    Reading { uid: trigger.unit.uid, as_of, route: Some((trigger.unit, spec)) }
+                let standing = state.triggers()?.into_iter().filter_map(|trigger| {
+                    let TriggerSpec::Http(spec) = trigger.spec else { return None };
+                    let route = Some((trigger.unit.clone(), spec));
+                    Some(Reading { uid: trigger.unit.uid, as_of, route })
                 });
                 Ok::<_, StoreError>(standing.collect::<Vec<_>>())
             })
@@ -163,10 +164,7 @@ fn read(state: &dyn State, uid: UnitUid, as_of: u64) -> Result<Option<Reading>, 
         return Ok(None);
     }
     let route = match unit.latest {
-        Some(_) => {
-            let (_, spec) = route::latest(state, &unit)?;
-            Some((unit, spec))
-        }
+        Some(_) => route::latest(state, &unit)?.map(|(_, spec)| (unit, spec)),
         None => None,
     };
     Ok(Some(Reading { uid, as_of, route }))

@@ -211,6 +211,20 @@ impl Reversal {
         Ok(stays || self.edits.iter().any(returns))
     }
 
+    /// Whether the tag that a trigger names is there afterwards.
+    pub(super) fn has_tag(
+        &self,
+        state: &dyn State,
+        trigger: &UnitKey,
+        name: &VersionId,
+    ) -> Result<bool, StoreError> {
+        let pointer = Pointer::Tag { app: trigger.app.clone(), name: name.clone() };
+        let returns = |edit: &Edit| matches!(edit, Edit::Move { pointer: moved, to: Some(_), .. } if *moved == pointer);
+        let stays =
+            state.tag(&trigger.app, name)?.is_some() && !self.leaving.gone.contains(&pointer);
+        Ok(stays || self.edits.iter().any(returns))
+    }
+
     /// The packages, or functions, that lose their draft, a version, or their name.
     pub(super) fn losing(&self) -> BTreeSet<UnitUid> {
         let versions = self.leaving.versions.iter().map(|key| key.unit);

@@ -1,12 +1,12 @@
-//! Checks that a route which an undo brings back, or turns back, still leads somewhere.
+//! Checks that a trigger which an undo brings back, or turns back, still leads somewhere.
 
-use folio_model::{Kind, Qualifier, Target, UnitKey, UnitUid, VersionKey};
+use folio_model::{Kind, Qualifier, Target, TriggerSpec, UnitKey, UnitUid, VersionKey};
 
 use super::reversal::Reversal;
 use crate::ports::{State, StoreError};
-use crate::route;
+use crate::{route, trigger};
 
-/// What is in the way of a route being as it was, if anything is.
+/// What is in the way of a trigger being as it was, if anything is.
 pub(super) fn dangles(
     state: &dyn State,
     reversal: &Reversal,
@@ -16,12 +16,18 @@ pub(super) fn dangles(
         return Ok(None);
     };
     let Some(snapshot) = reversal.standing(state, uid)? else { return Ok(None) };
-    let spec = route::spec(state, snapshot)?;
-    for target in &spec.targets {
+    let spec = trigger::spec(state, snapshot)?;
+    for target in spec.targets() {
         if !leads_somewhere(state, reversal, &key, target)? {
             return Ok(Some(format!("{}, to which {key} leads,", target.function)));
         }
     }
+    if let Some(tag) = spec.tag()
+        && !reversal.has_tag(state, &key, tag)?
+    {
+        return Ok(Some(format!("tag {tag}, which {key} runs,")));
+    }
+    let TriggerSpec::Http(spec) = spec else { return Ok(None) };
     let taken = route::taken(state, &key, uid, &spec)?;
     Ok(taken.map(|_| format!("the path of {key}")))
 }

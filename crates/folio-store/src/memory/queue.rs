@@ -43,6 +43,16 @@ impl MemoryQueue {
 }
 
 impl Tasks {
+    fn push(&mut self, task: Task) -> bool {
+        if self.by_name.contains_key(&task.name) {
+            return false;
+        }
+        self.pushed += 1;
+        let waiting = Waiting { place: self.pushed, attempt: 0, lease: None, task };
+        self.by_name.insert(waiting.task.name.clone(), waiting);
+        true
+    }
+
     /// The task a lease holds, until it passes to another.
     fn held(&mut self, token: Uuid) -> Option<&mut Waiting> {
         let holds =
@@ -52,6 +62,13 @@ impl Tasks {
 }
 
 impl Waiting {
+    fn hold(&mut self, until: Timestamp) -> Lease {
+        let token = Uuid::new_v4();
+        self.lease = Some(Held { token, until });
+        self.attempt += 1;
+        Lease { token, task: self.task.clone(), attempt: self.attempt }
+    }
+
     fn is_free(&self, now: Timestamp) -> bool {
         self.free_from() <= now
     }
@@ -64,15 +81,11 @@ impl Waiting {
 #[async_trait]
 impl Queue for MemoryQueue {
     async fn push(&self, task: Task) -> Result<bool, StoreError> {
-        let mut tasks = self.tasks();
-        if tasks.by_name.contains_key(&task.name) {
-            return Ok(false);
+        let pushed = self.tasks().push(task);
+        if pushed {
+            self.pushed.send_modify(|pushed| *pushed += 1);
         }
-        tasks.pushed += 1;
-        let waiting = Waiting { place: tasks.pushed, attempt: 0, lease: None, task };
-        tasks.by_name.insert(waiting.task.name.clone(), waiting);
-        self.pushed.send_modify(|pushed| *pushed += 1);
-        Ok(true)
+        Ok(pushed)
     }
 
     async fn lease(
@@ -89,10 +102,34 @@ impl Queue for MemoryQueue {
         let Some(first) = free.min_by_key(|waiting| (waiting.task.due, waiting.place)) else {
             return Ok(None);
         };
-        let token = Uuid::new_v4();
-        first.lease = Some(Held { token, until });
-        first.attempt += 1;
-        Ok(Some(Lease { token, task: first.task.clone(), attempt: first.attempt }))
+        Ok(Some(first.hold(until)))
+    }
+
+    async fn claim(
+        &self,
+        name: &str,
+        now: Timestamp,
+        time: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        let until = now.checked_add(time);
+        let until = until.map_err(|error| StoreError::failed("claim a task", error))?;
+        let mut tasks = self.tasks();
+        let found = tasks.by_name.get_mut(name);
+        let held = |waiting: &Waiting| waiting.lease.as_ref().is_some_and(|l| l.until > now);
+        Ok(found.filter(|waiting| !held(waiting)).map(|waiting| waiting.hold(until)))
+    }
+
+    async fn replace(&self, token: Uuid, more: Vec<Task>) -> Result<bool, StoreError> {
+        let mut tasks = self.tasks();
+        let Some(name) = tasks.held(token).map(|waiting| waiting.task.name.clone()) else {
+            return Ok(false);
+        };
+        tasks.by_name.remove(&name);
+        for task in more {
+            tasks.push(task);
+        }
+        self.pushed.send_modify(|pushed| *pushed += 1);
+        Ok(true)
     }
 
     async fn done(&self, token: Uuid) -> Result<bool, StoreError> {

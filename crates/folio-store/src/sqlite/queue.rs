@@ -68,6 +68,31 @@ impl Queue for SqliteQueue {
         self.db.write(move |conn| lease(conn, &topic, now, until)).await
     }
 
+    async fn claim(
+        &self,
+        name: &str,
+        now: Timestamp,
+        time: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        let until = now.checked_add(time);
+        let until = until.map_err(|error| StoreError::failed("claim a task", error))?;
+        let name = name.to_owned();
+        self.db.write(move |conn| claim(conn, &name, now, until)).await
+    }
+
+    async fn replace(&self, token: Uuid, tasks: Vec<Task>) -> Result<bool, StoreError> {
+        self.put(move |conn| {
+            if !done(conn, token)? {
+                return Ok(false);
+            }
+            for task in &tasks {
+                push(conn, task)?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+
     async fn done(&self, token: Uuid) -> Result<bool, StoreError> {
         self.db.write(move |conn| done(conn, token)).await
     }
@@ -117,14 +142,33 @@ fn lease(
     // The index is named because the other would lead past everything that is free and not yet first.
     let sql = "SELECT name, topic, body, due, attempt, place FROM tasks INDEXED BY tasks_by_due \
                WHERE topic = ?1 AND due <= ?2 AND free_from <= ?2 ORDER BY due, place LIMIT 1";
-    let Some(found) = one(conn, sql, params![topic, moment(now)], read_task)? else {
-        return Ok(None);
-    };
+    match one(conn, sql, params![topic, moment(now)], read_task)? {
+        Some(found) => hold(conn, found, until).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn claim(
+    conn: &Connection,
+    name: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Lease>, StoreError> {
+    let sql = "SELECT name, topic, body, due, attempt, place FROM tasks \
+               WHERE name = ?1 AND (token IS NULL OR free_from <= ?2)";
+    match one(conn, sql, params![name, moment(now)], read_task)? {
+        Some(found) => hold(conn, found, until).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Gives a task that is free to a new holder.
+fn hold(conn: &Connection, found: Found, until: Timestamp) -> Result<Lease, StoreError> {
     let (token, attempt) = (Uuid::new_v4(), found.attempt.saturating_add(1));
     let sql = "UPDATE tasks SET token = ?2, attempt = ?3, free_from = ?4 WHERE place = ?1";
     run(conn, sql, params![found.place, token.as_bytes(), attempt, moment(until)])?;
     crash::point("queue.leased");
-    Ok(Some(Lease { token, task: found.task, attempt }))
+    Ok(Lease { token, task: found.task, attempt })
 }
 
 fn done(conn: &Connection, token: Uuid) -> Result<bool, StoreError> {

@@ -20,6 +20,9 @@ pub async fn all(queue: &dyn Queue) {
     the_next_due_moment_follows_tasks_and_leases(queue).await;
     a_push_wakes_whoever_waits(queue).await;
     every_task_goes_to_exactly_one_of_many_workers(queue).await;
+    a_task_can_be_claimed_by_name_before_it_is_due(queue).await;
+    a_task_is_replaced_by_others_all_or_nothing(queue).await;
+    a_replacement_wakes_whoever_waits(queue).await;
 }
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -177,4 +180,61 @@ pub async fn every_task_goes_to_exactly_one_of_many_workers(queue: &dyn Queue) {
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 32);
+}
+
+/// A claim needs the name and no due moment; it holds like any lease, and does not move the due moment.
+pub async fn a_task_can_be_claimed_by_name_before_it_is_due(queue: &dyn Queue) {
+    let topic = topic();
+    let task = task(&topic, "one", 100);
+    push(queue, task.clone()).await;
+    let claim = async |now: i64| queue.claim(&task.name, at(now), LEASE).await.expect("it works");
+    assert_eq!(queue.claim("nobody", at(10), LEASE).await.expect("it works"), None);
+    let first = claim(10).await.expect("it is free");
+    assert_eq!((&first.task, first.attempt), (&task, 1));
+    assert_eq!(claim(39).await, None);
+    let second = claim(40).await.expect("the lease ended");
+    assert!(!done(queue, &first).await);
+    assert!(queue.retry(second.token, at(100)).await.expect("giving back works"));
+    assert_eq!(lease(queue, &topic, 99).await, None);
+    let third = lease(queue, &topic, 100).await.expect("it is due");
+    assert_eq!(claim(101).await, None);
+    assert!(done(queue, &third).await);
+    assert_eq!(claim(101).await, None);
+}
+
+/// Whoever holds a task can put others in its place, also one of the same name; whoever held it cannot.
+pub async fn a_task_is_replaced_by_others_all_or_nothing(queue: &dyn Queue) {
+    let topic = topic();
+    push(queue, task(&topic, "one", 10)).await;
+    push(queue, task(&topic, "taken", 90)).await;
+    let late = lease(queue, &topic, 10).await.expect("it is due");
+    let held = lease(queue, &topic, 40).await.expect("the lease ended");
+    let next = || vec![task(&topic, "one", 50), task(&topic, "two", 50), task(&topic, "taken", 50)];
+    assert!(!queue.replace(late.token, next()).await.expect("replacing works"));
+    assert_eq!(lease(queue, &topic, 50).await, None, "nothing was added");
+    assert!(queue.replace(held.token, next()).await.expect("replacing works"));
+    assert!(!queue.replace(held.token, next()).await.expect("replacing works"));
+    let mut found = Vec::new();
+    while let Some(held) = lease(queue, &topic, 60).await {
+        found.push((held.task.name.clone(), held.attempt));
+        assert!(done(queue, &held).await);
+    }
+    assert_eq!(found, [(format!("{topic}/one"), 1), (format!("{topic}/two"), 1)]);
+    let held = lease(queue, &topic, 90).await.expect("what waited is as it was");
+    assert!(queue.replace(held.token, Vec::new()).await.expect("replacing works"));
+    assert_eq!(queue.next_due(&topic).await.expect("asking works"), None);
+}
+
+/// A replacement is told, one that changed nothing is not.
+pub async fn a_replacement_wakes_whoever_waits(queue: &dyn Queue) {
+    let topic = topic();
+    push(queue, task(&topic, "one", 10)).await;
+    let held = lease(queue, &topic, 10).await.expect("it is due");
+    let mut pushed = queue.pushed();
+    pushed.mark_unchanged();
+    assert!(queue.replace(held.token, vec![task(&topic, "two", 20)]).await.expect("it works"));
+    assert!(pushed.has_changed().expect("the queue lives"));
+    pushed.mark_unchanged();
+    assert!(!queue.replace(held.token, vec![task(&topic, "three", 20)]).await.expect("it works"));
+    assert!(!pushed.has_changed().expect("the queue lives"));
 }

@@ -90,6 +90,21 @@ impl Queue for OneByOne {
         Ok(lease)
     }
 
+    async fn claim(
+        &self,
+        name: &str,
+        now: Timestamp,
+        time: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        self.queue.claim(name, now, time).await
+    }
+
+    async fn replace(&self, token: Uuid, tasks: Vec<Task>) -> Result<bool, StoreError> {
+        let replaced = self.queue.replace(token, tasks).await;
+        self.hold(None);
+        replaced
+    }
+
     async fn done(&self, token: Uuid) -> Result<bool, StoreError> {
         let done = self.queue.done(token).await;
         self.hold(None);

@@ -192,7 +192,7 @@ impl Set {
 }
 
 /// The functions with their shares. One function takes everything; several need a weight each.
-fn targets(
+pub(crate) fn targets(
     functions: Vec<Reference>,
     weights: &[u32],
     at: Option<&Qualifier>,
@@ -257,7 +257,12 @@ fn path(view: &RouteView) -> String {
 }
 
 fn leads(view: &RouteView) -> String {
-    join(view.spec.targets.iter().map(|target| {
+    shares(&view.spec.targets)
+}
+
+/// Functions with their shares, for people.
+pub(crate) fn shares(targets: &[Target]) -> String {
+    join(targets.iter().map(|target| {
         let percent = f64::from(target.weight) / f64::from(FULL_WEIGHT) * 100.0;
         if target.weight == FULL_WEIGHT {
             target.function.to_string()

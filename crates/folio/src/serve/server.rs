@@ -11,6 +11,7 @@ use folio_core::logs::Logs;
 use folio_core::ports::Clock;
 use folio_core::ports::runtime::{Runtime as _, RuntimePorts};
 use folio_core::{Folio, Settings};
+use folio_messages::Nats;
 use folio_run::LocalRuntime;
 use folio_run::build::BuildHost;
 use folio_run::jail::Mode;
@@ -38,6 +39,8 @@ pub(crate) struct Opening {
     pub(crate) jail: Mode,
     /// Where `command` environments find their programs, besides the system's directories.
     pub(crate) command_directories: Vec<PathBuf>,
+    /// The message queue that triggers read from.
+    pub(crate) nats: Option<String>,
     pub(crate) doors: folio_gateway::Settings,
     /// Where the key is that seals secrets.
     pub(crate) secret_key: PathBuf,
@@ -64,6 +67,7 @@ impl Server {
             clock,
             jail,
             command_directories,
+            nats,
             doors,
             secret_key,
         } = opening;
@@ -91,6 +95,10 @@ impl Server {
         let folio = Folio::new(ledger, blobs, clock, settings).with_vault(Arc::new(vault));
         folio.check_secrets().await.map_err(explained)?;
         let folio = folio.with_runtime(runtime.clone(), directory.queue.clone(), logs);
+        let folio = match nats {
+            Some(address) => folio.with_messages(Arc::new(connect(&address).await?)),
+            None => folio,
+        };
         if ports.invoke.set(folio.calls_between_functions()).is_err() {
             unreachable!("these ports were made here and handed to nobody who sets them");
         }
@@ -134,8 +142,15 @@ impl Server {
             let (folio, doors) = (self.folio.clone(), self.doors);
             let gateway = folio_gateway::serve(self.gateway, folio, doors, told());
             let builds = self.folio.run_builds(told());
-            let ((), (), built) = tokio::join!(control, gateway, builds);
-            built
+            let started = async {
+                let timers = self.folio.run_timers(told());
+                let (messages, watches) =
+                    (self.folio.run_messages(told()), self.folio.run_watches(told()));
+                let (timers, messages, watches) = tokio::join!(timers, messages, watches);
+                timers.and(messages).and(watches)
+            };
+            let ((), (), built, started) = tokio::join!(control, gateway, builds, started);
+            built.and(started)
         };
         let stopping = async {
             shutdown.await;
@@ -146,6 +161,13 @@ impl Server {
         served.map_err(explained)?;
         self.directory.close().await.map_err(explained)
     }
+}
+
+async fn connect(address: &str) -> Result<Nats> {
+    Nats::connect(address).await.with_context(|| {
+        let problem = Problem::new(format!("cannot use the message queue at `{address}`"));
+        problem.hint("give --nats an address such as nats://127.0.0.1:4222")
+    })
 }
 
 async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener> {

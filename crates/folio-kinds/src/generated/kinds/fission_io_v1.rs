@@ -1821,6 +1821,7 @@ impl Spoke<storage::KubernetesWatchTriggerSpec> for KubernetesWatchTriggerSpec {
         if let Some(hook) = Self::AUGMENT {
             (hook.complete)(&mut stored, new);
         }
+        hub::keep(stored.object_name, &mut new.object_name);
         new.bag.overlay(stored.bag, &["*@fission.io/v1", "functionref@fission.io/v1"]);
     }
 }
@@ -2570,6 +2571,10 @@ impl Spoke<storage::TimeTriggerSpec> for TimeTriggerSpec {
         if let Some(hook) = Self::AUGMENT {
             (hook.complete)(&mut stored, new);
         }
+        hub::keep(stored.misfire, &mut new.misfire);
+        hub::keep(stored.retry, &mut new.retry);
+        hub::keep(stored.tag, &mut new.tag);
+        hub::keep(stored.zone, &mut new.zone);
         new.bag.overlay(stored.bag, &["*@fission.io/v1", "functionref@fission.io/v1"]);
     }
 }

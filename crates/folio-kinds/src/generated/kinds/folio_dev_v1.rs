@@ -1378,8 +1378,9 @@ impl Spoke<storage::KubernetesWatchTrigger> for KubernetesWatchTrigger {
 
 /// Which objects call which function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct KubernetesWatchTriggerSpec {
-    /// The kind of the objects.
+    /// The kind of the objects, such as \`function\`.
     pub kind: String,
     /// The labels the objects have.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
@@ -1387,6 +1388,9 @@ pub struct KubernetesWatchTriggerSpec {
     /// The namespace of the objects.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub namespace: Field<String>,
+    /// The name of the only object that counts; all of the kind if absent.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub object_name: Field<String>,
     /// Where changes go.
     pub targets: Vec<KubernetesWatchTriggerSpecTargets>,
     /// What the schema does not list.
@@ -1405,6 +1409,7 @@ impl Spoke<storage::KubernetesWatchTriggerSpec> for KubernetesWatchTriggerSpec {
             kind: Field::Value(self.kind),
             labels: self.labels,
             namespace: self.namespace,
+            object_name: self.object_name,
             targets: Field::Value(self.targets).into_hub().at("targets")?,
             bag,
         })
@@ -1416,6 +1421,7 @@ impl Spoke<storage::KubernetesWatchTriggerSpec> for KubernetesWatchTriggerSpec {
             kind: hub.kind.required().at("kind")?,
             labels: hub.labels,
             namespace: hub.namespace,
+            object_name: hub.object_name,
             targets: Field::from_hub(hub.targets).and_then(Field::required).at("targets")?,
             unknown: bag.take_unknown("*@folio.dev/v1")?,
         })
@@ -2332,16 +2338,29 @@ impl Spoke<storage::TimeTrigger> for TimeTrigger {
 /// When which function is called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeTriggerSpec {
-    /// When, as a cron expression.
+    /// When: \`30 6 \* \* \*\`, with seconds before it if need be, \`@hourly\` or \`@every 5m\`.
     pub cron: String,
     /// The method of the request.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub method: Field<String>,
+    /// What becomes of slots that nobody was there for: \`skip\` or \`all\`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub misfire: Field<String>,
     /// The path of the request.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub path: Field<String>,
-    /// Where calls go.
-    pub targets: Vec<TimeTriggerSpecTargets>,
+    /// Whether a slot is run again whose run was cut off by the end of its server.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub retry: Field<bool>,
+    /// The tag whose members are all called.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub tag: Field<String>,
+    /// Where calls go, unless a tag says so.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub targets: Field<Vec<TimeTriggerSpecTargets>>,
+    /// The time zone the expression is read in; UTC if absent.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub zone: Field<String>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -2357,8 +2376,12 @@ impl Spoke<storage::TimeTriggerSpec> for TimeTriggerSpec {
         Ok(storage::TimeTriggerSpec {
             cron: Field::Value(self.cron),
             method: self.method,
+            misfire: self.misfire,
             path: self.path,
-            targets: Field::Value(self.targets).into_hub().at("targets")?,
+            retry: self.retry,
+            tag: self.tag,
+            targets: self.targets.into_hub().at("targets")?,
+            zone: self.zone,
             bag,
         })
     }
@@ -2368,8 +2391,12 @@ impl Spoke<storage::TimeTriggerSpec> for TimeTriggerSpec {
         Ok(Self {
             cron: hub.cron.required().at("cron")?,
             method: hub.method,
+            misfire: hub.misfire,
             path: hub.path,
-            targets: Field::from_hub(hub.targets).and_then(Field::required).at("targets")?,
+            retry: hub.retry,
+            tag: hub.tag,
+            targets: Field::from_hub(hub.targets).at("targets")?,
+            zone: hub.zone,
             unknown: bag.take_unknown("*@folio.dev/v1")?,
         })
     }

@@ -850,9 +850,9 @@ impl Stored for KubernetesWatchTrigger {
 
 /// Which objects call which function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct KubernetesWatchTriggerSpec {
-    /// The kind of the objects.
+    /// The kind of the objects, such as \`function\`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub kind: Field<String>,
     /// The labels the objects have.
@@ -861,6 +861,9 @@ pub struct KubernetesWatchTriggerSpec {
     /// The namespace of the objects.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub namespace: Field<String>,
+    /// The name of the only object that counts; all of the kind if absent.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub object_name: Field<String>,
     /// Where changes go.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub targets: Field<Vec<KubernetesWatchTriggerSpecTargets>>,
@@ -1295,18 +1298,30 @@ impl Stored for TimeTrigger {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeTriggerSpec {
-    /// When, as a cron expression.
+    /// When: \`30 6 \* \* \*\`, with seconds before it if need be, \`@hourly\` or \`@every 5m\`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub cron: Field<String>,
     /// The method of the request.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub method: Field<String>,
+    /// What becomes of slots that nobody was there for: \`skip\` or \`all\`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub misfire: Field<String>,
     /// The path of the request.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub path: Field<String>,
-    /// Where calls go.
+    /// Whether a slot is run again whose run was cut off by the end of its server.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub retry: Field<bool>,
+    /// The tag whose members are all called.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub tag: Field<String>,
+    /// Where calls go, unless a tag says so.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub targets: Field<Vec<TimeTriggerSpecTargets>>,
+    /// The time zone the expression is read in; UTC if absent.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub zone: Field<String>,
     /// What versions say beyond this.
     #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
     pub bag: Bag,

@@ -238,7 +238,7 @@ hub::sample!(hub storage::KubernetesWatchTrigger {}
         bag_unknown "*@folio.dev/v1";
         bag "status@fission.io/v1": fission_io_v1::KubernetesWatchTriggerStatus;
     });
-hub::sample!(hub storage::KubernetesWatchTriggerSpec { labels }
+hub::sample!(hub storage::KubernetesWatchTriggerSpec { labels, object_name }
     required { kind, namespace, targets }
     bag {
         bag_unknown "*@fission.io/v1";
@@ -363,8 +363,8 @@ hub::sample!(hub storage::TimeTrigger {}
         bag_unknown "*@folio.dev/v1";
         bag "status@fission.io/v1": fission_io_v1::TimeTriggerStatus;
     });
-hub::sample!(hub storage::TimeTriggerSpec { method, path }
-    required { cron, targets }
+hub::sample!(hub storage::TimeTriggerSpec { method, misfire, path, retry, tag, targets, zone }
+    required { cron }
     bag {
         bag_unknown "*@fission.io/v1";
         bag_unknown "*@folio.dev/v1";
@@ -592,7 +592,9 @@ hub::sample!(spoke folio_dev_v1::HTTPTriggerSpec { cors, host, methods, path, st
 hub::sample!(spoke folio_dev_v1::HTTPTriggerSpecPath { exact, prefix });
 hub::sample!(spoke folio_dev_v1::HTTPTriggerSpecPathPrefix { keep, path });
 hub::sample!(spoke folio_dev_v1::KubernetesWatchTrigger { metadata, spec });
-hub::sample!(spoke folio_dev_v1::KubernetesWatchTriggerSpec { kind, labels, namespace, targets });
+hub::sample!(spoke folio_dev_v1::KubernetesWatchTriggerSpec {
+    kind, labels, namespace, object_name, targets,
+});
 hub::sample!(spoke folio_dev_v1::KubernetesWatchTriggerSpecTargets { function, weight });
 hub::sample!(spoke folio_dev_v1::MessageQueueTrigger { metadata, spec });
 hub::sample!(spoke folio_dev_v1::MessageQueueTriggerSpec {
@@ -621,7 +623,9 @@ hub::sample!(spoke folio_dev_v1::Tag { metadata, spec });
 hub::sample!(spoke folio_dev_v1::TagSpec { members, revision });
 hub::sample!(spoke folio_dev_v1::TagSpecMembers { function, number });
 hub::sample!(spoke folio_dev_v1::TimeTrigger { metadata, spec });
-hub::sample!(spoke folio_dev_v1::TimeTriggerSpec { cron, method, path, targets });
+hub::sample!(spoke folio_dev_v1::TimeTriggerSpec {
+    cron, method, misfire, path, retry, tag, targets, zone,
+});
 hub::sample!(spoke folio_dev_v1::TimeTriggerSpecTargets { function, weight });
 
 const ROUND_TRIPS: &[RoundTrip] = &[

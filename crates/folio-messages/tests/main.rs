@@ -1,0 +1,6 @@
+#![cfg(test)]
+//! Messages, with a real NATS server.
+
+mod platform;
+mod server;
+mod triggers;
