@@ -119,6 +119,7 @@ macro_rules! revised {
     )*};
 }
 revised!(
+    folio_core::canary::CanaryView,
     folio_core::config::ConfigView,
     folio_core::environment::EnvironmentView,
     folio_core::route::RouteView,

@@ -3,8 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, configs, deployments, environments, history, routes, running, secrets, service,
-    storage, tags, triggers, units, versions,
+    aliases, canaries, configs, deployments, environments, history, routes, running, secrets,
+    service, storage, tags, triggers, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -18,6 +18,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_secrets(),
         of_routes(),
         of_triggers(),
+        of_canaries(),
         of_units(),
         of_versions(),
         of_aliases(),
@@ -171,9 +172,27 @@ fn of_triggers() -> Vec<Operation> {
     ]
 }
 
+fn of_canaries() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/canaries";
+    const ONE: &str = "/folio/v1/apps/{app}/canaries/{name}";
+    const SHOW: &str = "Show a canary, with what is measured of it";
+    const UPDATE: &str = "Change how a canary goes on";
+    const DELETE: &str = "End a canary; the shares stay as they are";
+    vec![
+        Operation::new(get(ALL), "listCanaries", "List canaries", canaries::list),
+        Operation::new(post(ALL), "startCanary", "Start a canary", canaries::start),
+        Operation::new(get(ONE), "showCanary", SHOW, canaries::show),
+        Operation::new(patch(ONE), "updateCanary", UPDATE, canaries::update),
+        Operation::new(delete(ONE), "deleteCanary", DELETE, canaries::delete),
+    ]
+}
+
 fn of_deployments() -> Vec<Operation> {
     const ALL: &str = "/folio/v1/apps/{app}/deployments";
+    const ROLL_BACK: &str = "/folio/v1/apps/{app}/versions/{at}/rollback";
+    const BACK: &str = "Make an app what it was in one of its versions";
     vec![
+        Operation::new(post(ROLL_BACK), "rollBackGroup", BACK, deployments::roll_back),
         Operation::new(get(ALL), "listDeployed", "List what deployments own", deployments::list),
         Operation::new(post(ALL), "apply", "Apply manifests, all or none", deployments::apply),
     ]

@@ -132,6 +132,14 @@ impl NewDeployment {
     }
 }
 
+/// Rolls an app back to one of its versions.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct GroupRollback {
+    /// Whether only what would happen is to be said.
+    pub(crate) dry_run: bool,
+}
+
 /// Changes a config, or makes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -202,6 +210,24 @@ pub(crate) struct NewTrigger {
 pub(crate) struct NewTriggerFields {
     /// What to lay over it.
     pub(crate) fields: TriggerFields,
+}
+
+/// Starts a canary.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct StartCanary {
+    /// Its name.
+    pub(crate) name: Name,
+    /// What it is to do.
+    pub(crate) canary: folio_core::canary::NewCanary,
+}
+
+/// Changes how a canary goes on.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewCanaryFields {
+    /// What to lay over it.
+    pub(crate) fields: folio_core::canary::PlanFields,
 }
 
 /// Makes an alias.

@@ -234,8 +234,13 @@ async fn running(world: &World) {
     assert_eq!(world.get(&routes).await.ok()["items"][0]["name"], "hello");
     let refused = world.delete(&format!("{FUNCTIONS}/hello/versions/v1")).await;
     assert_eq!(refused.refused(409, "in_use")["referrers"][0]["kind"], "trigger");
+    canary(world, &route).await;
     world.delete(&route).await.ok();
+    triggers(world).await;
+}
 
+/// Makes, changes and deletes a trigger that is no route.
+async fn triggers(world: &World) {
     let triggers = format!("{APP}/triggers");
     let fields = json!({
         "trigger": "timer", "cron": "@hourly",
@@ -256,6 +261,37 @@ async fn running(world: &World) {
     assert_eq!(world.get(&format!("{triggers}?type=watch")).await.ok()["items"], json!([]));
     world.get(&format!("{APP}/routes/tick")).await.refused(409, "other_trigger");
     world.delete(&trigger).await.ok();
+}
+
+/// Moves the shares of a route by a canary.
+async fn canary(world: &World, route: &str) {
+    let targets = json!([
+        { "function": "hello@v1", "weight": 10_000 }, { "function": "hello@latest", "weight": 0 },
+    ]);
+    let fields = json!({ "fields": { "targets": targets } });
+    world.call("PATCH", route).json(&fields).send().await.ok();
+    let canaries = format!("{APP}/canaries");
+    let of = json!({ "trigger": "hello", "new": "hello@latest", "fields": { "step": 2_500 } });
+    let body = json!({ "name": "rollout", "canary": of });
+    let started = world.post(&canaries, body.clone()).await.made();
+    assert_eq!((&started["weight"], &started["phase"]), (&json!(2_500), &json!("running")));
+    world.post(&canaries, body).await.refused(409, "canary_running");
+    assert_eq!(world.get(route).await.ok()["spec"]["targets"][0]["weight"], 7_500);
+    let one = format!("{canaries}/rollout");
+    let fields = json!({ "fields": { "step": 0 } });
+    world.call("PATCH", &one).json(&fields).send().await.refused(400, "bad_canary");
+    let fields = json!({ "fields": { "intervalMs": 1_000 } });
+    let changed = world.call("PATCH", &one).json(&fields).send().await.ok();
+    assert_eq!(changed["plan"]["intervalMs"], 1_000);
+    assert_eq!(world.get(&one).await.ok()["steps"][0]["weight"], 2_500);
+    assert_eq!(world.get(&canaries).await.ok()["items"][0]["name"], "rollout");
+    world.delete(&one).await.ok();
+    world.get(&one).await.refused(404, "canary_not_found");
+
+    let back = world.post(&format!("{APP}/versions/latest/rollback"), json!({})).await.ok();
+    assert_eq!(back["units"], json!([]));
+    let nowhere = world.post(&format!("{APP}/versions/nowhere/rollback"), json!({})).await;
+    nowhere.refused(404, "app_version_not_found");
 }
 
 async fn settings(world: &World) {

@@ -399,7 +399,7 @@ fn moves(state: &dyn State, unit: &Unit, alias: &VersionId) -> Result<Vec<Step>,
     let pointer = Pointer::Alias { unit: unit.uid, name: alias.clone() };
     let weights = |place: Option<Place>| match place {
         Some(Place::Versions(weights)) => Some(weights),
-        Some(Place::Members(_)) | None => None,
+        _ => None,
     };
     let mut steps = Vec::new();
     for entry in state.moves(&pointer)? {

@@ -5,8 +5,10 @@
 
 mod carry_out;
 mod plan;
+mod pointers;
 mod read;
 mod removal;
+mod rollback;
 mod triggers;
 
 use std::collections::HashSet;
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::plan::Plan;
+use self::pointers::PointerWish;
 use crate::ports::StoreError;
 use crate::request::{Caller, ContentRef};
 use crate::view::Done;
@@ -60,6 +63,7 @@ pub struct Document {
 struct Wanted {
     owner: Owner,
     wishes: Vec<Wish>,
+    pointers: Vec<PointerWish>,
     form: Form,
     rest: Rest,
     others: Others,
@@ -127,7 +131,10 @@ pub struct Applied {
     pub id: Option<VersionId>,
     /// What changed, in the order in which it was done.
     pub units: Vec<AppliedUnit>,
-    /// How many units are as they were.
+    /// The aliases and canaries that moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pointers: Vec<AppliedPointer>,
+    /// How many are as they were.
     pub unchanged: u64,
     /// What was left alone, and why.
     pub remarks: Vec<String>,
@@ -143,6 +150,28 @@ pub struct AppliedUnit {
     pub name: Name,
     /// What became of it.
     pub what: Outcome,
+}
+
+/// What became of one alias or canary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedPointer {
+    /// Which of the two.
+    pub kind: PointerKind,
+    /// Its name; an alias's with its function's.
+    pub name: String,
+    /// What became of it.
+    pub what: Outcome,
+}
+
+/// The pointers that manifests ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PointerKind {
+    /// A function's alias.
+    Alias,
+    /// An app's canary.
+    Canary,
 }
 
 /// What becomes of a unit.
@@ -203,6 +232,9 @@ pub enum Error {
     /// What publishing refuses.
     #[error(transparent)]
     Publish(#[from] publish::Error),
+    /// There is no such group.
+    #[error(transparent)]
+    History(#[from] history::Error),
     /// No rule got to decide.
     #[error(transparent)]
     Folio(#[from] folio::Error),
@@ -225,6 +257,7 @@ impl Explain for Error {
             Self::Foreign { .. } => Code("owned_by_another"),
             Self::Delete(error) => error.code(),
             Self::Publish(error) => error.code(),
+            Self::History(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
     }
@@ -235,6 +268,7 @@ impl Explain for Error {
             Self::Foreign { .. } => Class::Conflict,
             Self::Delete(error) => error.class(),
             Self::Publish(error) => error.class(),
+            Self::History(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
     }
@@ -249,6 +283,7 @@ impl Explain for Error {
             }
             Self::Delete(error) => error.hint(),
             Self::Publish(error) => error.hint(),
+            Self::History(error) => error.hint(),
             Self::Folio(error) => error.hint(),
         }
     }
@@ -305,7 +340,7 @@ impl Folio {
         let of = app.clone();
         self.commit(caller, app, move |builder| {
             let plan = plan::plan(builder.state, &of, &wanted)?;
-            let mut applied = carry_out::carry_out(builder, plan, &wanted)?;
+            let mut applied = carry_out::carry_out(builder, &of, plan, &wanted)?;
             applied.remarks.splice(0..0, remarks.iter().cloned());
             Ok(applied)
         })

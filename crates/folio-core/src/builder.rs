@@ -172,6 +172,7 @@ impl<'a> Builder<'a> {
             created_by: self.change.by.clone(),
             description: new.description,
         };
+        self.clear_split(unit)?;
         let waits = !self.build_of(snapshot)?.is_ready();
         self.push(Edit::Publish { uid: unit.uid, version: version.clone(), waits })?;
         unit.next_number = version.number.next();
@@ -240,6 +241,15 @@ impl<'a> Builder<'a> {
             Some(draft) => self.push(Edit::SetDraft { uid: unit.uid, from: Some(draft), to: None }),
             None => Ok(()),
         }
+    }
+
+    /// Has a route's targets get what its spec says again: the shares of one spec mean nothing to another.
+    pub(crate) fn clear_split(&mut self, unit: &Unit) -> Result<(), StoreError> {
+        if unit.key.kind != Kind::Trigger {
+            return Ok(());
+        }
+        let split = self.state.split(unit.uid)?.map(Place::Targets);
+        self.point(Pointer::Split { unit: unit.uid }, split, None)
     }
 
     /// Moves a pointer, unless it is there already.

@@ -336,6 +336,7 @@ fn remove_trigger(
     let victims = versions.into_iter().map(|version| Victim { unit: trigger.clone(), version });
     removed.versions.extend(remove(builder, victims.collect())?.versions);
     let UnitKey { kind, name, .. } = trigger.key.clone();
+    builder.clear_split(&trigger)?;
     builder.push(Edit::DeleteUnit { uid: trigger.uid, key: trigger.key })?;
     removed.units.push(UnitName { kind, name });
     Ok(())

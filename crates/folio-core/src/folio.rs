@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::build::Builds;
 use crate::builder::Builder;
+use crate::canary::Windows;
 use crate::logs::Logs;
 use crate::ports::{
     Blobs, Clock, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
@@ -35,6 +36,7 @@ pub struct Folio {
     pub(crate) builds: Arc<Builds>,
     pub(crate) paths: Arc<Paths>,
     pub(crate) fires: Arc<Fires>,
+    pub(crate) windows: Windows,
     pub(crate) messages: Option<Arc<dyn Messages>>,
     pub(crate) vault: Arc<dyn Vault>,
 }
@@ -125,6 +127,7 @@ impl Folio {
             builds: Arc::default(),
             paths: Arc::default(),
             fires: Arc::default(),
+            windows: Windows::default(),
             messages: None,
             vault: Arc::new(NoVault),
         }

@@ -6,6 +6,7 @@ pub mod apply;
 pub mod archive;
 pub mod build;
 mod builder;
+pub mod canary;
 mod code;
 pub mod compose;
 pub mod config;

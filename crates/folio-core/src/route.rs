@@ -437,6 +437,7 @@ fn other(key: &UnitKey) -> Error {
 
 fn seen(state: &dyn State, unit: &Unit) -> Result<Option<RouteView>, StoreError> {
     let Some((version, spec)) = latest(state, unit)? else { return Ok(None) };
+    let spec = with_split(state, unit, spec)?;
     Ok(Some(RouteView {
         app: unit.key.app.clone(),
         name: unit.key.name.clone(),
@@ -454,5 +455,17 @@ pub(crate) fn latest(
     Ok(match trigger::latest(state, unit)? {
         (version, TriggerSpec::Http(spec)) => Some((version, spec)),
         _ => None,
+    })
+}
+
+/// A route with what its targets get now, which is no longer what its spec says once a canary moved it.
+pub(crate) fn with_split(
+    state: &dyn State,
+    unit: &Unit,
+    spec: RouteSpec,
+) -> Result<RouteSpec, StoreError> {
+    Ok(match state.split(unit.uid)? {
+        Some(targets) => RouteSpec { targets, ..spec },
+        None => spec,
     })
 }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use folio_model::{AppName, Kind, Qualifier, Reference, RuntimeKind};
+use folio_model::{AppName, Kind, Number, Qualifier, Reference, RuntimeKind, UnitUid};
 use tokio::sync::OnceCell;
 
 pub use self::plans::MeasuredVersion;
@@ -35,6 +35,7 @@ use self::plans::Plans;
 use self::read::Reading;
 use self::routes::Routes;
 use self::table::{Interest, Table};
+use crate::measure::Measured;
 use crate::ports::StoreError;
 use crate::ports::runtime::Plan;
 use crate::view::VersionView;
@@ -174,6 +175,11 @@ impl Serving {
 
     pub(crate) fn measured(&self) -> Vec<MeasuredVersion> {
         self.plans.measured()
+    }
+
+    /// What one version did since the server started, if it was ever led to.
+    pub(crate) fn measured_version(&self, unit: UnitUid, number: Number) -> Option<Measured> {
+        self.plans.measured_version(unit, number)
     }
 
     /// Gives a slot what was read of it. Returns false if that must be read again, because only now it is noted

@@ -207,12 +207,32 @@ pub(crate) fn complete(
         let schedule = Schedule::of(timer)?;
         schedule.next(now).ok_or_else(|| Error::Never(timer.cron.clone()))?;
     }
-    if let Some(tag) = spec.tag()
-        && state.tag(app, tag)?.is_none()
-    {
-        return Err(Error::NoTag(tag.clone()));
-    }
+    check_tag(state, app, &spec)?;
     Ok(spec)
+}
+
+fn check_tag(state: &dyn State, app: &AppName, spec: &TriggerSpec) -> Result<(), Error> {
+    match spec.tag() {
+        Some(tag) if state.tag(app, tag)?.is_none() => Err(Error::NoTag(tag.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong with a spec besides its targets, if anything is.
+pub(crate) fn check_spec(
+    state: &dyn State,
+    app: &AppName,
+    spec: &TriggerSpec,
+) -> Result<Result<(), String>, StoreError> {
+    let checked = match spec {
+        TriggerSpec::Timer(timer) => Schedule::of(timer).map(|_| ()).map_err(Error::from),
+        _ => Ok(()),
+    };
+    match checked.and_then(|()| check_tag(state, app, spec)) {
+        Ok(()) => Ok(Ok(())),
+        Err(Error::Folio(crate::folio::Error::Store(error))) => Err(error),
+        Err(error) => Ok(Err(error.to_string())),
+    }
 }
 
 /// A name for a trigger that was given none: its function's or tag's, with some random characters.

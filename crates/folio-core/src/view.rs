@@ -349,6 +349,7 @@ pub(crate) fn version(
         match pointer {
             folio_model::Pointer::Alias { name, .. } => aliases.push(name),
             folio_model::Pointer::Tag { name, .. } => tags.push(name),
+            folio_model::Pointer::Split { .. } | folio_model::Pointer::Canary { .. } => {}
         }
     }
     let package = package_use(state, &spec, version.uses)?;

@@ -2,8 +2,10 @@
 
 use folio_core::Folio;
 use folio_core::apply::{Applied, Apply, Document, Error, Form, Others, Outcome, Rest, Run};
+use folio_core::history::Moment;
+use folio_core::request::Expect;
 use folio_core::view::Done;
-use folio_model::{Kind, Owner};
+use folio_model::{Digest, Kind, Owner};
 use folio_testkit::sample;
 use serde_json::{Value, json};
 
@@ -145,4 +147,226 @@ async fn an_apply_is_taken_back_as_one() {
     assert_eq!(folio.deployed(&app(), None).await.unwrap(), before);
     folio.undo(&world.caller, &app(), None).await.unwrap();
     assert_eq!(folio.deployed(&app(), None).await.unwrap(), []);
+}
+
+fn route(name: &str, path: &str, function: &str) -> Document {
+    let manifest = json!({ "kind": "HTTPTrigger", "metadata": { "name": name }, "spec": {
+        "relativeurl": path, "methods": ["GET"],
+        "functionref": { "type": "name", "name": function },
+    } });
+    document(name, manifest)
+}
+
+/// What an app is: the digest of every function, package and trigger.
+async fn content(world: &World, at: Moment) -> Vec<(Kind, String, Digest)> {
+    let app = world.folio.app_at(&app(), at).await.unwrap();
+    app.units.into_iter().map(|unit| (unit.kind, unit.name.to_string(), unit.digest)).collect()
+}
+
+#[tokio::test]
+async fn a_rollback_makes_the_whole_app_what_it_was_as_one_entry() {
+    let world = world().await;
+    let folio = &world.folio;
+    let first = vec![
+        package(folio, "code", "one").await,
+        package(folio, "gone", "gone").await,
+        function("foo", "code"),
+        function("bar", "gone"),
+        route("r", "/r", "foo"),
+    ];
+    let first = apply(&world, "a", first).await.unwrap().result.id.unwrap();
+    let second = vec![
+        package(folio, "code", "two").await,
+        package(folio, "late", "late").await,
+        function("foo", "code"),
+        function("later", "late"),
+        route("r", "/elsewhere", "foo"),
+        route("s", "/r", "later"),
+    ];
+    let second = apply(&world, "a", second).await.unwrap().result.id.unwrap();
+    let was = content(&world, Moment::Id(first.clone())).await;
+
+    let to = Moment::Id(first.clone());
+    let dry = folio.roll_back_group(&world.caller, &app(), to.clone(), Run::Dry).await.unwrap();
+    assert_eq!((dry.changed, dry.result.units.len()), (false, 6), "{:?}", dry.result);
+    let back = folio.roll_back_group(&world.caller, &app(), to.clone(), Run::Real).await.unwrap();
+    let expected = [
+        (Kind::Package, "code", Outcome::Updated),
+        (Kind::Package, "gone", Outcome::Created),
+        (Kind::Function, "bar", Outcome::Created),
+        (Kind::Function, "foo", Outcome::Updated),
+        (Kind::Trigger, "r", Outcome::Updated),
+        (Kind::Trigger, "s", Outcome::Deleted),
+    ];
+    assert_eq!(changed(&back.result), expected);
+    assert_eq!(
+        back.result.remarks,
+        ["function `later` came later and stays", "package `late` came later and stays"]
+    );
+    let now: Vec<_> = content(&world, Moment::Now).await;
+    let now: Vec<_> =
+        now.into_iter().filter(|(_, name, _)| name != "late" && name != "later").collect();
+    assert_eq!(now, was);
+    let again = folio.roll_back_group(&world.caller, &app(), to, Run::Real).await.unwrap();
+    assert_eq!((again.changed, again.entry), (false, None));
+
+    // It is one entry, so it is taken back as one, and forward is a rollback too.
+    folio.undo(&world.caller, &app(), None).await.unwrap();
+    let undone = content(&world, Moment::Now).await;
+    assert_eq!(undone, content(&world, Moment::Id(second)).await);
+}
+
+#[tokio::test]
+async fn a_rollback_to_nowhere_is_refused() {
+    let world = world().await;
+    let documents = vec![package(&world.folio, "code", "one").await, function("foo", "code")];
+    apply(&world, "a", documents).await.unwrap();
+    let nowhere = Moment::Id("nowhere".parse().unwrap());
+    let refused = world.folio.roll_back_group(&world.caller, &app(), nowhere, Run::Real).await;
+    assert_eq!(crate::world::refused(refused).0, "app_version_not_found");
+}
+
+#[tokio::test]
+async fn a_rollback_of_a_route_to_what_is_gone_changes_nothing() {
+    let world = world().await;
+    let folio = &world.folio;
+    let documents = |path: &'static str| async move {
+        vec![
+            package(folio, "code", "one").await,
+            function("foo", "code"),
+            route("r", path, "foo@gone"),
+        ]
+    };
+    let refused = apply(&world, "a", documents("/r").await).await;
+    assert!(matches!(refused, Err(Error::Faults(_))), "an alias that is not there");
+    let mut plain = documents("/r").await;
+    plain[2] = route("r", "/r", "foo");
+    let first = apply(&world, "a", plain).await.unwrap().result.id.unwrap();
+    world.point("foo", "stable", first.as_str()).await;
+    let mut pinned = documents("/r").await;
+    pinned[2] = route("r", "/r", "foo@stable");
+    let second = apply(&world, "a", pinned).await.unwrap().result.id.unwrap();
+    let mut moved = documents("/r").await;
+    moved[2] = route("r", "/r", "foo");
+    apply(&world, "a", moved).await.unwrap();
+    let key = crate::world::function("foo");
+    let pointer = (&key, &"stable".parse().unwrap());
+    folio.delete_alias(&world.caller, pointer, Expect::Present).await.unwrap();
+    let before = content(&world, Moment::Now).await;
+    let back = folio.roll_back_group(&world.caller, &app(), Moment::Id(second), Run::Real).await;
+    assert!(matches!(&back, Err(Error::Faults(faults)) if faults.len() == 1), "{back:?}");
+    assert_eq!(content(&world, Moment::Now).await, before);
+}
+
+fn alias(name: &str, spec: Value) -> Document {
+    document(name, json!({ "kind": "FunctionAlias", "metadata": { "name": name }, "spec": spec }))
+}
+
+async fn shares(world: &World, name: &str) -> Vec<(u64, u32)> {
+    let aliases = world.folio.aliases(&crate::world::function(name)).await.unwrap();
+    let targets = aliases.iter().flat_map(|alias| &alias.targets);
+    targets.map(|target| (target.number.get(), target.weight)).collect()
+}
+
+#[tokio::test]
+async fn an_alias_in_a_manifest_points_where_it_says_after_the_apply() {
+    let world = world().await;
+    let folio = &world.folio;
+    let with = |code: &'static str, spec: Value| async move {
+        vec![package(folio, "code", code).await, function("foo", "code"), alias("prod", spec)]
+    };
+    let latest = json!({ "functionName": "foo" });
+    let first = apply(&world, "a", with("one", latest.clone()).await).await.unwrap();
+    assert_eq!(first.result.pointers.len(), 1);
+    assert_eq!(shares(&world, "foo").await, [(1, 10_000)]);
+    let id = first.result.id.unwrap();
+    apply(&world, "a", with("two", latest.clone()).await).await.unwrap();
+    assert_eq!(shares(&world, "foo").await, [(2, 10_000)]);
+    let again = apply(&world, "a", with("two", latest).await).await.unwrap();
+    assert!(!again.changed);
+    let split = json!({
+        "functionName": "foo", "version": format!("foo-{id}"), "weight": 70,
+        "secondaryVersion": "latest",
+    });
+    let moved = apply(&world, "a", with("two", split).await).await.unwrap();
+    assert_eq!((moved.app_version, moved.result.units), (None, vec![]), "only a pointer moved");
+    assert_eq!(shares(&world, "foo").await, [(1, 7_000), (2, 3_000)]);
+    for (spec, why) in [
+        (json!({ "functionName": "foo", "version": "v9" }), "`v9` doesn't exist"),
+        (json!({ "functionName": "bar" }), "function 'bar', which doesn't exist"),
+        (json!({ "functionName": "foo", "packageDigest": "sha256:00" }), "no version has code"),
+        (json!({ "functionName": "foo", "secondaryVersion": "2" }), "cannot be both"),
+    ] {
+        let wrong = apply(&world, "a", with("two", spec).await).await;
+        let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
+        assert!(faults[0].what.contains(why), "{faults:?}");
+    }
+    assert_eq!(shares(&world, "foo").await, [(1, 7_000), (2, 3_000)]);
+}
+
+#[tokio::test]
+async fn a_canary_in_a_manifest_is_started_once_and_goes_with_its_deployment() {
+    let world = world().await;
+    let folio = &world.folio;
+    let both = json!({ "kind": "HTTPTrigger", "metadata": { "name": "r" }, "spec": {
+        "relativeurl": "/r", "methods": ["GET"],
+        "functionref": { "type": "function-weights", "functionweights": { "foo": 100, "bar": 0 } },
+    } });
+    let canary = |step: u32, new: &str| {
+        document(
+            "c",
+            json!({ "kind": "CanaryConfig", "metadata": { "name": "c" }, "spec": {
+            "trigger": "r", "oldfunction": "foo", "newfunction": new, "weightincrement": step,
+            "duration": "1m", "failurethreshold": 10,
+        } }),
+        )
+    };
+    let units = || async {
+        let code = package(folio, "code", "one").await;
+        vec![code, function("foo", "code"), function("bar", "code"), document("r", both.clone())]
+    };
+    let with = |canary: Document| async {
+        let mut documents = units().await;
+        documents.push(canary);
+        apply(&world, "a", documents).await
+    };
+    let route_shares = || async {
+        let route = folio.show_route(&app(), &"r".parse().unwrap()).await.unwrap();
+        let weight = |target: &folio_model::Target| (target.function.to_string(), target.weight);
+        let mut shares: Vec<_> = route.spec.targets.iter().map(weight).collect();
+        shares.sort();
+        shares.into_iter().map(|(_, weight)| weight).collect::<Vec<_>>()
+    };
+    let name = "c".parse().unwrap();
+    with(canary(20, "bar")).await.unwrap();
+    assert_eq!(route_shares().await, [2_000, 8_000]);
+    assert!(!with(canary(20, "bar")).await.unwrap().changed, "it goes on by itself");
+    with(canary(30, "bar")).await.unwrap();
+    assert_eq!(route_shares().await, [3_000, 7_000], "another canary starts anew");
+    let wrong = with(canary(30, "baz")).await;
+    assert!(matches!(&wrong, Err(Error::Faults(faults)) if faults.len() == 1), "{wrong:?}");
+    let gone = apply(&world, "a", units().await).await.unwrap();
+    assert_eq!(gone.result.pointers.len(), 1);
+    assert_eq!(route_shares().await, [3_000, 7_000]);
+    assert!(folio.show_canary(&app(), &name).await.is_err());
+}
+
+#[tokio::test]
+async fn a_timer_that_never_comes_is_said_with_the_rest() {
+    let world = world().await;
+    let timer = |cron: &str| {
+        document(
+            cron,
+            json!({ "kind": "TimeTrigger", "metadata": { "name": "t" }, "spec": {
+            "cron": cron, "functionref": { "type": "name", "name": "foo" },
+        } }),
+        )
+    };
+    let code = package(&world.folio, "code", "one").await;
+    let wrong = apply(&world, "a", vec![code.clone(), function("foo", "code"), timer("often")]);
+    let wrong = wrong.await;
+    let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
+    assert!(faults[0].what.contains("no cron expression"), "{faults:?}");
+    let right = vec![code, function("foo", "code"), timer("@every 5m")];
+    assert_eq!(apply(&world, "a", right).await.unwrap().result.units.len(), 3);
 }

@@ -6,6 +6,7 @@ mod applying;
 mod archives;
 mod builds;
 mod calls;
+mod canaries;
 mod contents;
 mod deletes;
 mod environments;

@@ -157,6 +157,21 @@ pub(crate) async fn running_with<L: Ledger>(
     with(folio, clock, Arc::new(MemoryQueue::default()), None).await
 }
 
+/// Two platforms on the same stores, as one is before and after a restart.
+pub(crate) async fn before_and_after() -> (Running, Running) {
+    let clock = Arc::new(TestClock::new(1));
+    let index = MemoryIndex::default();
+    let options = PackOptions { grace: Duration::ZERO };
+    let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
+    let (blobs, ledger) = (Arc::new(blobs), Arc::new(MemoryLedger::new(index)));
+    let server = || {
+        let settings = Settings { grace: Duration::ZERO, ..Settings::default() };
+        let folio = Folio::new(ledger.clone(), blobs.clone(), clock.clone(), settings);
+        with(folio, clock.clone(), Arc::new(MemoryQueue::default()), None)
+    };
+    (server().await, server().await)
+}
+
 /// A platform in a data directory.
 pub(crate) async fn running_on_disk() -> Running {
     let directory = tempfile::tempdir().unwrap();

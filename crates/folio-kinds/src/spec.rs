@@ -5,12 +5,14 @@
 
 mod habits;
 mod places;
+mod pointer;
 mod unit;
 
 use hub::Value;
 
 pub use self::habits::{Written, written};
 pub use self::places::Places;
+pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
 pub use self::unit::{Contents, Unit, unit};
 
 /// A document of a file.

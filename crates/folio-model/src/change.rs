@@ -172,8 +172,10 @@ impl Edit {
             | Self::DeleteVersion { uid, .. }
             | Self::RestoreVersion { uid, .. }
             | Self::Describe { uid, .. } => Some(*uid),
-            Self::Move { pointer: Pointer::Alias { unit, .. }, .. } => Some(*unit),
-            Self::Move { pointer: Pointer::Tag { .. }, .. }
+            Self::Move {
+                pointer: Pointer::Alias { unit, .. } | Pointer::Split { unit }, ..
+            } => Some(*unit),
+            Self::Move { pointer: Pointer::Tag { .. } | Pointer::Canary { .. }, .. }
             | Self::CreateApp { .. }
             | Self::AddToken { .. }
             | Self::Built { .. }

@@ -4,6 +4,7 @@
 //! are named, [`Snapshot`] for what is frozen, and [`Change`] for how anything ever changes.
 
 mod app;
+mod canary;
 pub mod canonical;
 mod change;
 mod config;
@@ -25,6 +26,7 @@ mod unit;
 mod version;
 
 pub use app::{AppVersion, Git, Placement};
+pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
@@ -33,7 +35,9 @@ pub use id::{Chance, RESERVED, VersionId, VersionIdError};
 pub use mount::MountPin;
 pub use name::{Actor, ActorError, AppName, Name, NameError};
 pub use path_template::{Part, PathTemplate, Segment};
-pub use pointer::{Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError};
+pub use pointer::{
+    Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError, percent,
+};
 pub use reference::{Qualifier, Reference, ReferenceError, Subject};
 pub use release::{Release, ReleaseId, ReleaseIdError};
 pub use secret::{

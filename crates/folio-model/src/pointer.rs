@@ -1,5 +1,5 @@
 //! Pointers: the only things that move. An alias splits calls among versions of one function; a tag names a
-//! set of function versions across the app.
+//! set of function versions across the app; a split says what a route's targets get now; a canary moves one of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,16 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AppName, Number, UnitUid, VersionId, VersionKey};
+use crate::{AppName, Canary, Name, Number, Target, UnitUid, VersionId, VersionKey};
 
 /// The whole of an alias's traffic, in basis points.
 pub const FULL_WEIGHT: u32 = 10_000;
+
+/// A share in words: 2,000 is `20 %`.
+pub fn percent(weight: u32) -> String {
+    let (whole, rest) = (weight / 100, weight % 100);
+    if rest == 0 { format!("{whole} %") } else { format!("{whole}.{rest:02} %") }
+}
 
 /// What a ledger entry can move.
 #[derive(
@@ -32,15 +38,18 @@ pub enum Pointer {
         /// The tag.
         name: VersionId,
     },
-}
-
-impl Pointer {
-    /// Its name.
-    pub fn name(&self) -> &VersionId {
-        match self {
-            Self::Alias { name, .. } | Self::Tag { name, .. } => name,
-        }
-    }
+    /// What the targets of a route get, where that is no longer what its spec says.
+    Split {
+        /// The trigger.
+        unit: UnitUid,
+    },
+    /// An app's canary.
+    Canary {
+        /// The app.
+        app: AppName,
+        /// The canary.
+        name: Name,
+    },
 }
 
 impl fmt::Display for Pointer {
@@ -48,6 +57,8 @@ impl fmt::Display for Pointer {
         match self {
             Self::Alias { name, .. } => write!(f, "alias `{name}`"),
             Self::Tag { name, .. } => write!(f, "tag `{name}`"),
+            Self::Split { .. } => f.write_str("the shares of a route"),
+            Self::Canary { name, .. } => write!(f, "canary `{name}`"),
         }
     }
 }
@@ -60,6 +71,10 @@ pub enum Place {
     Versions(Weights),
     /// A tag's members.
     Members(Members),
+    /// A route's targets.
+    Targets(Vec<Target>),
+    /// How far a canary is.
+    Canary(Box<Canary>),
 }
 
 impl Place {
@@ -72,7 +87,10 @@ impl Place {
             (Self::Versions(weights), &Pointer::Alias { unit, .. }) => Box::new(
                 weights.shares().iter().map(move |share| VersionKey { unit, number: share.number }),
             ),
-            (Self::Versions(_), Pointer::Tag { .. }) => Box::new(std::iter::empty()),
+            // A route keeps what it leads to by its spec, and a canary by what it moves.
+            (Self::Versions(_) | Self::Targets(_) | Self::Canary(_), _) => {
+                Box::new(std::iter::empty())
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
         "entries": entries,
         "roots": state.content_roots()?,
         "triggers": triggers(state, app)?,
+        "canaries": canaries(state, app)?,
         "pending": pending(state)?,
     }))
 }
@@ -65,6 +66,7 @@ fn unit(state: &dyn State, unit: &Unit) -> Result<Value, StoreError> {
         "naming": naming,
         "readyBefore": state.ready_before(beyond)?,
         "aliases": aliases.collect::<Result<Vec<_>, _>>()?,
+        "split": state.split(unit.uid)?,
         "placement": state.placement(unit.uid)?,
         "byName": state.unit(&unit.key)?.map(|found| found.uid),
     }))
@@ -85,6 +87,15 @@ fn build(state: &dyn State, snapshot: Digest) -> Result<Value, StoreError> {
 fn triggers(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> {
     let own = state.triggers()?.into_iter().filter(|found| found.unit.key.app == *app);
     Ok(own.map(|found| json!({ "unit": found.unit, "spec": found.spec })).collect())
+}
+
+fn canaries(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> {
+    let found = state.canaries(Some(app))?.into_iter().map(|found| {
+        let pointer = Pointer::Canary { app: found.app, name: found.name.clone() };
+        let moves = moves(state, &pointer)?;
+        Ok(json!([found.name, found.canary, found.revision, moves]))
+    });
+    found.collect()
 }
 
 fn pending(state: &dyn State) -> Result<Vec<Value>, StoreError> {

@@ -5,8 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, config, environment, function, history, invoke, kinds, maintenance, objects,
-    package, route, secret, spec, storage, tag, trigger,
+    alias, app, canary, config, environment, function, history, invoke, kinds, maintenance,
+    objects, package, route, secret, spec, storage, tag, trigger,
 };
 use crate::output::Format;
 use crate::{demo, serve};
@@ -71,6 +71,9 @@ pub(crate) enum Command {
     /// Work with watches, which call functions when objects change
     #[command(visible_alias = "w", subcommand)]
     Watch(trigger::watch::Command),
+    /// Let new code have more and more of the calls, as long as it answers well
+    #[command(visible_alias = "canary-config", subcommand)]
+    Canary(canary::Command),
     /// Apply a directory of manifests
     #[command(visible_alias = "specs", subcommand)]
     Spec(spec::Command),

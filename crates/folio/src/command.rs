@@ -3,6 +3,7 @@
 
 pub(crate) mod alias;
 pub(crate) mod app;
+pub(crate) mod canary;
 pub(crate) mod config;
 pub(crate) mod environment;
 pub(crate) mod function;
@@ -97,6 +98,7 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Timer(command) => trigger::timer::run(session, command).await,
         Command::Mqtrigger(command) => trigger::queue::run(session, command).await,
         Command::Watch(command) => trigger::watch::run(session, command).await,
+        Command::Canary(command) => canary::run(session, command).await,
         Command::Get(command) => objects::get(session, command).await,
         Command::Group(command) => objects::run_group(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,

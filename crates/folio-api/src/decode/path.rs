@@ -108,6 +108,14 @@ pub(crate) struct TriggerPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct CanaryPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The canary.
+    pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct AliasPath {
     /// The app.
     app: AppName,

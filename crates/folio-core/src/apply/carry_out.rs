@@ -3,18 +3,21 @@
 use std::collections::HashMap;
 
 use folio_model::{
-    Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, Snapshot, Unit, VersionId, VersionKey,
+    AppName, Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, RouteSpec, Snapshot,
+    TriggerSpec, Unit, VersionId, VersionKey,
 };
 
 use super::plan::{Plan, Step, Uses};
+use super::pointers::{self, Made};
 use super::removal::Doomed;
-use super::{Applied, Error, Form, Wanted};
+use super::{Applied, Error, Form, Wanted, Wish};
 use crate::builder::{Builder, NewVersion};
 use crate::{code, publish};
 
 /// Does what a plan says.
 pub(super) fn carry_out(
     builder: &mut Builder<'_>,
+    app: &AppName,
     plan: Plan,
     wanted: &Wanted,
 ) -> Result<Applied, Error> {
@@ -22,15 +25,16 @@ pub(super) fn carry_out(
         return Ok(plan.outcome(None));
     }
     let id = free_id(builder, &plan.steps)?;
-    let applied = plan.outcome(plan.makes_an_app_version().then(|| id.clone()));
+    let mut applied = plan.outcome(plan.makes_an_app_version().then(|| id.clone()));
     builder.name_app_version(id.clone());
-    let mut made = HashMap::new();
+    let (mut made, mut versions) = (HashMap::new(), HashMap::new());
     for step in plan.steps {
         let drafted = matches!(step.key.kind, Kind::Function | Kind::Package);
         if drafted && wanted.form == Form::Drafts {
             draft(builder, step, &wanted.owner)?;
         } else {
-            publish(builder, step, &wanted.owner, (&id, &mut made))?;
+            let unit = publish(builder, step, Some(&wanted.owner), (&id, &mut made))?;
+            versions.insert(unit.key.clone(), pointers::callable(&unit));
         }
     }
     for mut unit in plan.drafts {
@@ -42,12 +46,30 @@ pub(super) fn carry_out(
     for doomed in plan.removal.into_doomed() {
         remove(builder, doomed)?;
     }
-    builder.say(format!("apply {} as {id}", wanted.owner.name));
+    let routes = routes(wanted);
+    let made = Made { versions: &versions, owner: &wanted.owner, routes: &routes };
+    for step in plan.pointers {
+        applied.remarks.extend(pointers::carry_out(builder, app, step, &made)?);
+    }
+    builder.say(match &applied.id {
+        Some(id) => format!("apply {} as {id}", wanted.owner.name),
+        None => format!("apply {}", wanted.owner.name),
+    });
     Ok(applied)
 }
 
+/// The routes that are asked for.
+fn routes(wanted: &Wanted) -> Vec<(Name, RouteSpec)> {
+    let route = |wish: &Wish| match &wish.spec {
+        Snapshot::Trigger(TriggerSpec::Http(spec)) => Some((wish.name.clone(), spec.clone())),
+        _ => None,
+    };
+    let asked = !wanted.pointers.is_empty();
+    wanted.wishes.iter().filter(|_| asked).filter_map(route).collect()
+}
+
 /// An id that no version ever had and that no alias or name is in the way of.
-fn free_id(builder: &mut Builder<'_>, steps: &[Step]) -> Result<VersionId, Error> {
+pub(super) fn free_id(builder: &mut Builder<'_>, steps: &[Step]) -> Result<VersionId, Error> {
     loop {
         let id = builder.fresh_id()?;
         let free = |step: &Step| {
@@ -59,14 +81,15 @@ fn free_id(builder: &mut Builder<'_>, steps: &[Step]) -> Result<VersionId, Error
     }
 }
 
-fn publish(
+/// Publishes what a step says, in the place of a draft. Returns the unit as it is then.
+pub(super) fn publish(
     builder: &mut Builder<'_>,
     step: Step,
-    owner: &Owner,
+    owner: Option<&Owner>,
     (id, made): (&VersionId, &mut HashMap<Name, VersionKey>),
-) -> Result<(), Error> {
+) -> Result<Unit, Error> {
     let mut unit = code::claim(builder, &step.key, Origin::User)?;
-    own(builder, &unit, owner)?;
+    owner.map_or(Ok(()), |owner| own(builder, &unit, owner))?;
     builder.clear_draft(&mut unit)?;
     let uses = match step.uses {
         Uses::Nothing => None,
@@ -79,7 +102,7 @@ fn publish(
     if let Snapshot::Package(_) = step.snapshot {
         made.insert(step.key.name, VersionKey { unit: unit.uid, number: version.number });
     }
-    Ok(())
+    Ok(unit)
 }
 
 fn draft(builder: &mut Builder<'_>, step: Step, owner: &Owner) -> Result<(), Error> {
@@ -102,7 +125,7 @@ fn own(builder: &mut Builder<'_>, unit: &Unit, owner: &Owner) -> Result<(), Erro
 }
 
 /// Removes a unit with everything it has.
-fn remove(builder: &mut Builder<'_>, doomed: Doomed) -> Result<(), Error> {
+pub(super) fn remove(builder: &mut Builder<'_>, doomed: Doomed) -> Result<(), Error> {
     let Doomed { mut unit, versions } = doomed;
     for alias in builder.state.aliases(unit.uid)? {
         let pointer = Pointer::Alias { unit: unit.uid, name: alias.name };
@@ -112,5 +135,6 @@ fn remove(builder: &mut Builder<'_>, doomed: Doomed) -> Result<(), Error> {
         builder.push(Edit::DeleteVersion { uid: unit.uid, version })?;
     }
     builder.clear_draft(&mut unit)?;
+    builder.clear_split(&unit)?;
     Ok(builder.push(Edit::DeleteUnit { uid: unit.uid, key: unit.key })?)
 }

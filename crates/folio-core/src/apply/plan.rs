@@ -8,6 +8,7 @@ use folio_model::{
     Unit, UnitKey, UnitUid, VersionId, VersionKey,
 };
 
+use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
 use super::{
     Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Wanted, Wish, triggers,
@@ -23,6 +24,8 @@ pub(super) struct Plan {
     pub(super) adopted: Vec<Unit>,
     /// Drafts that a version takes the place of.
     pub(super) drafts: Vec<Unit>,
+    /// Aliases and canaries that are to move.
+    pub(super) pointers: Vec<PointerStep>,
     /// Units that go.
     pub(super) removal: Removal,
     unchanged: u64,
@@ -34,7 +37,7 @@ pub(super) type Units = HashMap<(Kind, Name), Unit>;
 /// A unit that is to become something else.
 pub(super) struct Step {
     /// The wish it comes from.
-    wish: usize,
+    pub(super) wish: usize,
     pub(super) key: UnitKey,
     pub(super) unit: Option<Unit>,
     pub(super) snapshot: Snapshot,
@@ -56,7 +59,7 @@ pub(super) enum Uses {
 impl Plan {
     /// Whether everything is as it should be.
     pub(super) fn is_empty(&self) -> bool {
-        self.adopted.is_empty() && !self.makes_an_app_version()
+        self.adopted.is_empty() && self.pointers.is_empty() && !self.makes_an_app_version()
     }
 
     /// Whether what a unit is changes, and not only whose it is.
@@ -83,6 +86,7 @@ impl Plan {
         Applied {
             id,
             units: changed.chain(removed).collect(),
+            pointers: self.pointers.iter().map(PointerStep::outcome).collect(),
             unchanged: self.unchanged,
             remarks: self.removal.remarks.clone(),
         }
@@ -105,6 +109,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
             steps: Vec::new(),
             adopted: Vec::new(),
             drafts: Vec::new(),
+            pointers: Vec::new(),
             removal: Removal::default(),
             unchanged: 0,
         },
@@ -114,7 +119,16 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     for kind in Kind::ALL_BY_NEED {
         planner.each(kind)?;
     }
-    planner.faults.extend(triggers::faults(state, app, wanted, &planner.units)?);
+    let mut replaced: BTreeSet<UnitUid> = uids(&planner.units, Kind::Trigger).collect();
+    if wanted.rest == Rest::Delete {
+        replaced.extend(state.owned(app, &wanted.owner.uid)?.iter().map(|unit| unit.uid));
+    }
+    planner.faults.extend(triggers::faults(state, app, &wanted.wishes, replaced)?);
+    let pointers = pointers::plan(state, app, wanted, &planner.plan.steps)?;
+    planner.faults.extend(pointers.faults);
+    planner.foreign.extend(pointers.foreign);
+    planner.plan.pointers = pointers.steps;
+    planner.plan.unchanged += pointers.unchanged;
     if !planner.faults.is_empty() {
         planner.faults.sort_by(|a, b| a.at.cmp(&b.at));
         return Err(Error::Faults(planner.faults));
@@ -376,6 +390,6 @@ struct Same {
 }
 
 /// The uids of the units that are there, of one kind.
-pub(super) fn uids<'a>(units: &'a Units, kind: Kind) -> impl Iterator<Item = UnitUid> + 'a {
+fn uids<'a>(units: &'a Units, kind: Kind) -> impl Iterator<Item = UnitUid> + 'a {
     units.values().filter(move |unit| unit.key.kind == kind).map(|unit| unit.uid)
 }

@@ -6,7 +6,7 @@ use folio_kinds::spec::{self, Contents};
 use folio_kinds::{ManifestError, Mismatch};
 use folio_model::{AppName, Content, Digest, Layout, Snapshot};
 
-use super::{Apply, Document, Error, Fault, Wanted, Wish};
+use super::{Apply, Document, Error, Fault, PointerWish, Wanted, Wish};
 use crate::Folio;
 use crate::request::ContentRef;
 
@@ -29,7 +29,8 @@ impl Folio {
         }
         let Apply { deployment: owner, form, rest, others, .. } = apply;
         let remarks = reading.remarks();
-        Ok((Wanted { owner, wishes: reading.wishes, form, rest, others }, remarks))
+        let Reading { wishes, pointers, .. } = reading;
+        Ok((Wanted { owner, wishes, pointers, form, rest, others }, remarks))
     }
 
     /// Finds the files of a package, or says what is wrong with them.
@@ -84,6 +85,7 @@ struct Found {
 #[derive(Default)]
 struct Reading {
     wishes: Vec<Wish>,
+    pointers: Vec<PointerWish>,
     faults: Vec<Fault>,
     /// The trees of archives.
     unpacked: HashMap<Digest, Digest>,
@@ -116,6 +118,14 @@ impl Reading {
                 "it is in namespace `{namespace}`, and app `{app}` is worked in; \
                  use --app {namespace}, or --force-namespace"
             )]);
+        }
+        if let Some(asked) = spec::pointer(&written.manifest).map_err(said)? {
+            let at = document.at.clone();
+            self.unknown.extend(written.unknown.iter().map(|path| {
+                format!("{at}: unknown field {path} is not kept, since no version holds it")
+            }));
+            self.pointers.push(PointerWish { at, asked });
+            return Ok(());
         }
         let unit = spec::unit(&written.manifest, found.contents).map_err(said)?;
         let kind = unit.spec.kind();

@@ -7,32 +7,33 @@ use folio_model::{
     AppName, Kind, Name, Qualifier, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey, UnitUid,
 };
 
-use super::plan::{Units, uids};
-use super::{Error, Fault, Rest, Wanted, Wish};
+use super::{Error, Fault, Wish};
 use crate::ports::State;
-use crate::{resolve, route};
+use crate::{resolve, route, trigger};
 
-/// What is wrong with the triggers that are asked for.
+/// What is wrong with the triggers that are asked for, in the place of others.
 pub(super) fn faults(
     state: &dyn State,
     app: &AppName,
-    wanted: &Wanted,
-    units: &Units,
+    wishes: &[Wish],
+    replaced: BTreeSet<UnitUid>,
 ) -> Result<Vec<Fault>, Error> {
-    let functions: BTreeSet<&Name> = wanted
-        .wishes
+    let functions: BTreeSet<&Name> = wishes
         .iter()
         .filter(|wish| wish.spec.kind() == Kind::Function)
         .map(|wish| &wish.name)
         .collect();
     let mut faults = Vec::new();
     let mut routes = Vec::new();
-    for wish in &wanted.wishes {
+    for wish in wishes {
         let Snapshot::Trigger(spec) = &wish.spec else { continue };
         for target in spec.targets() {
             if let Some(what) = lost(state, app, &functions, (wish, target))? {
                 faults.push(Fault { at: wish.at.clone(), what });
             }
+        }
+        if let Err(what) = trigger::check_spec(state, app, spec)? {
+            faults.push(Fault { at: wish.at.clone(), what });
         }
         let TriggerSpec::Http(spec) = spec else { continue };
         if let Err(error) = route::check_patterns(spec) {
@@ -40,7 +41,7 @@ pub(super) fn faults(
         }
         routes.push((wish, spec));
     }
-    faults.extend(clashes(state, app, wanted, (&routes, units))?);
+    faults.extend(clashes(state, app, &routes, &replaced)?);
     Ok(faults)
 }
 
@@ -73,23 +74,18 @@ fn lost(
 fn clashes(
     state: &dyn State,
     app: &AppName,
-    wanted: &Wanted,
-    (routes, units): (&[(&Wish, &RouteSpec)], &Units),
+    routes: &[(&Wish, &RouteSpec)],
+    replaced: &BTreeSet<UnitUid>,
 ) -> Result<Vec<Fault>, Error> {
     if routes.is_empty() {
         return Ok(Vec::new());
-    }
-    let mut replaced: BTreeSet<UnitUid> = uids(units, Kind::Trigger).collect();
-    if wanted.rest == Rest::Delete {
-        let owned = state.owned(app, &wanted.owner.uid)?;
-        replaced.extend(owned.iter().map(|unit| unit.uid));
     }
     let wanted = routes.iter().map(|(wish, spec)| {
         let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: wish.name.clone() };
         (key, *spec)
     });
     let wanted: Vec<_> = wanted.collect();
-    let clashes = route::clashes(state, &wanted, &replaced)?;
+    let clashes = route::clashes(state, &wanted, replaced)?;
     let fault = |(place, error): (usize, route::Error)| Fault {
         at: routes[place].0.at.clone(),
         what: error.to_string(),

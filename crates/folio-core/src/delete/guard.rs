@@ -63,7 +63,7 @@ fn triggers(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, Store
     let versions = leaving.versions.iter().map(|key| key.unit);
     let aliases = leaving.gone.iter().filter_map(|pointer| match pointer {
         Pointer::Alias { unit, .. } => Some(*unit),
-        Pointer::Tag { .. } => None,
+        Pointer::Tag { .. } | Pointer::Split { .. } | Pointer::Canary { .. } => None,
     });
     let units: BTreeSet<_> = versions.chain(aliases).chain(leaving.units.iter().copied()).collect();
     let mut referrers = Vec::new();
@@ -216,6 +216,12 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
             Referrer { kind: "alias".to_owned(), name }
         }
         Pointer::Tag { name, .. } => Referrer { kind: "tag".to_owned(), name: name.to_string() },
+        Pointer::Split { unit } => {
+            Referrer { kind: "trigger".to_owned(), name: name(state, *unit)? }
+        }
+        Pointer::Canary { name, .. } => {
+            Referrer { kind: "canary".to_owned(), name: name.to_string() }
+        }
     })
 }
 

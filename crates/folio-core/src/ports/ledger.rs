@@ -5,9 +5,9 @@
 
 use async_trait::async_trait;
 use folio_model::{
-    Actor, Alias, Answer, AppName, AppVersion, BuildRecord, Change, Digest, Entry, Kind, Name,
-    Number, Placement, Pointer, Snapshot, Tag, Timestamp, TriggerSpec, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey,
+    Actor, Alias, Answer, AppName, AppVersion, BuildRecord, Canary, Change, Digest, Entry, Kind,
+    Name, Number, Placement, Pointer, Snapshot, Tag, Target, Timestamp, TriggerSpec, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey,
 };
 use tokio::sync::watch;
 
@@ -107,6 +107,19 @@ pub struct StandingTrigger {
     pub spec: TriggerSpec,
 }
 
+/// A canary as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingCanary {
+    /// The app.
+    pub app: AppName,
+    /// Its name.
+    pub name: Name,
+    /// How far it is.
+    pub canary: Canary,
+    /// The ledger entry that last moved it.
+    pub revision: u64,
+}
+
 /// The state after some entry. Everything is looked up by index: no method's cost depends on how many
 /// versions exist beyond what it returns.
 pub trait State {
@@ -203,6 +216,15 @@ pub trait State {
 
     /// An app's tags, by name.
     fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError>;
+
+    /// What the targets of a route get, where that is no longer what its spec says.
+    fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError>;
+
+    /// One canary.
+    fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError>;
+
+    /// The canaries of an app, or of all, by app and name.
+    fn canaries(&self, app: Option<&AppName>) -> Result<Vec<StandingCanary>, StoreError>;
 
     /// The aliases and tags that point at a version.
     fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError>;

@@ -115,14 +115,13 @@ impl Rows {
     }
 }
 
-/// The refusal of a route that takes what another one takes, if one does. Reads every route there is.
+/// The refusal of a route that takes what another one takes that stays, if one does. Reads every route there is.
 pub(crate) fn taken(
     state: &dyn State,
-    key: &UnitKey,
-    own: UnitUid,
-    spec: &RouteSpec,
+    (key, spec): (&UnitKey, &RouteSpec),
+    stays: impl Fn(UnitUid) -> bool,
 ) -> Result<Option<Error>, StoreError> {
-    let others = state.triggers()?.into_iter().filter(|other| other.unit.uid != own);
+    let others = state.triggers()?.into_iter().filter(|other| stays(other.unit.uid));
     let mut others = others.map(|StandingTrigger { unit, spec: theirs }| {
         let TriggerSpec::Http(theirs) = theirs else { return None };
         let same = shape(&spec.path) == shape(&theirs.path);

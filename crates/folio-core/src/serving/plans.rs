@@ -165,6 +165,12 @@ impl Plans {
         measured
     }
 
+    /// What one version did.
+    pub(super) fn measured_version(&self, unit: UnitUid, number: Number) -> Option<Measured> {
+        let rows = self.lock();
+        rows.meters.get(&(unit, Some(number))).map(|metered| metered.meter.read())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Rows> {
         lock(&self.rows)
     }

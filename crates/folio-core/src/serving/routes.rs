@@ -7,7 +7,7 @@ use folio_model::{AppName, Edit, Entry, Kind, Name, RouteSpec, TriggerSpec, Unit
 
 use super::Slot;
 use crate::Folio;
-use crate::ports::{State, StoreError};
+use crate::ports::{StandingTrigger, State, StoreError};
 use crate::route::{self, served};
 
 /// A route with the slots that its targets are.
@@ -102,12 +102,13 @@ impl Folio {
         let read = self
             .look(|state| {
                 let as_of = state.head()?;
-                let standing = state.triggers()?.into_iter().filter_map(|trigger| {
-                    let TriggerSpec::Http(spec) = trigger.spec else { return None };
-                    let route = Some((trigger.unit.clone(), spec));
-                    Some(Reading { uid: trigger.unit.uid, as_of, route })
-                });
-                Ok::<_, StoreError>(standing.collect::<Vec<_>>())
+                let mut standing = Vec::new();
+                for StandingTrigger { unit, spec } in state.triggers()? {
+                    let TriggerSpec::Http(spec) = spec else { continue };
+                    let spec = route::with_split(state, &unit, spec)?;
+                    standing.push(Reading { uid: unit.uid, as_of, route: Some((unit, spec)) });
+                }
+                Ok::<_, StoreError>(standing)
             })
             .await?;
         self.settle_routes(read, true).await
@@ -163,8 +164,12 @@ fn read(state: &dyn State, uid: UnitUid, as_of: u64) -> Result<Option<Reading>, 
     if unit.key.kind != Kind::Trigger {
         return Ok(None);
     }
-    let route = match unit.latest {
-        Some(_) => route::latest(state, &unit)?.map(|(_, spec)| (unit, spec)),
+    let latest = if unit.latest.is_some() { route::latest(state, &unit)? } else { None };
+    let route = match latest {
+        Some((_, spec)) => {
+            let spec = route::with_split(state, &unit, spec)?;
+            Some((unit, spec))
+        }
         None => None,
     };
     Ok(Some(Reading { uid, as_of, route }))

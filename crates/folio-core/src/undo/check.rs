@@ -187,6 +187,11 @@ fn moved_again(
             state.alias(*unit, name)?.map(|alias| Place::Versions(alias.weights))
         }
         Pointer::Tag { app, name } => state.tag(app, name)?.map(|tag| Place::Members(tag.members)),
+        Pointer::Split { unit } => state.split(*unit)?.map(Place::Targets),
+        Pointer::Canary { app, name } => {
+            let found = state.canary(app, name)?;
+            found.map(|found| Place::Canary(Box::new(found.canary)))
+        }
     };
     if current.as_ref() != from {
         return Ok(Some(pointer.to_string()));

@@ -28,7 +28,9 @@ pub(super) fn dangles(
         return Ok(Some(format!("tag {tag}, which {key} runs,")));
     }
     let TriggerSpec::Http(spec) = spec else { return Ok(None) };
-    let taken = route::taken(state, &key, uid, &spec)?;
+    // What the same undo turns back fitted together before, and does again.
+    let turned = &reversal.gaining() | &reversal.losing();
+    let taken = route::taken(state, (&key, &spec), |other| !turned.contains(&other))?;
     Ok(taken.map(|_| format!("the path of {key}")))
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folio_core::ports::TokenRecord;
+use folio_core::ports::{StandingCanary, TokenRecord};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Placement, Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
-    VersionKey,
+    Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
+    VersionId, VersionKey,
 };
 
 use super::table::{Journal, Table};
@@ -73,6 +73,8 @@ rows! {
     draft_users: VersionKey => BTreeSet<UnitUid>,
     aliases: UnitUid => BTreeMap<VersionId, Alias>,
     tags: AppName => BTreeMap<VersionId, Tag>,
+    splits: UnitUid => Vec<Target>,
+    canaries: (AppName, Name) => StandingCanary,
     targets: VersionKey => BTreeSet<Pointer>,
     moves: Pointer => BTreeSet<u64>,
     app_versions: (AppName, Number) => AppVersion,

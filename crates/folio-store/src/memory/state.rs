@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use folio_core::ports::{Page, PendingBuild, StandingTrigger, State, StoreError, TokenRecord};
+use folio_core::ports::{
+    Page, PendingBuild, StandingCanary, StandingTrigger, State, StoreError, TokenRecord,
+};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Placement,
-    Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
 };
 use uuid::Uuid;
 
@@ -173,6 +176,19 @@ impl State for Rows {
 
     fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError> {
         Ok(self.tags.get(app).into_iter().flat_map(|all| all.values().cloned()).collect())
+    }
+
+    fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
+        Ok(self.splits.get(&unit).cloned())
+    }
+
+    fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError> {
+        Ok(self.canaries.get(&(app.clone(), name.clone())).cloned())
+    }
+
+    fn canaries(&self, app: Option<&AppName>) -> Result<Vec<StandingCanary>, StoreError> {
+        let all = self.canaries.range(..).map(|(_, found)| found);
+        Ok(all.filter(|found| app.is_none_or(|app| found.app == *app)).cloned().collect())
     }
 
     fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {

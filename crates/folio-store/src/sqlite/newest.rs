@@ -1,11 +1,13 @@
 //! The newest state, as a plan sees it inside the writer's transaction: what the writer knows, else what SQLite
 //! holds.
 
-use folio_core::ports::{Page, PendingBuild, StandingTrigger, State, StoreError, TokenRecord};
+use folio_core::ports::{
+    Page, PendingBuild, StandingCanary, StandingTrigger, State, StoreError, TokenRecord,
+};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Placement, Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
-    VersionKey,
+    Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
+    VersionId, VersionKey,
 };
 
 use super::session::Session;
@@ -190,6 +192,18 @@ impl State for Newest<'_> {
 
     fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError> {
         self.seen().tags(app)
+    }
+
+    fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
+        self.seen().split(unit)
+    }
+
+    fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError> {
+        self.seen().canary(app, name)
+    }
+
+    fn canaries(&self, app: Option<&AppName>) -> Result<Vec<StandingCanary>, StoreError> {
+        self.seen().canaries(app)
     }
 
     fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {

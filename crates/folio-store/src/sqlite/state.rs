@@ -1,10 +1,13 @@
 //! The state as SQLite holds it, seen through one connection: inside the writer's transaction, or on a reader.
 //! Every lookup is by index; the queries are in the modules below, named after what they read.
 
-use folio_core::ports::{Page, PendingBuild, StandingTrigger, State, StoreError, TokenRecord};
+use folio_core::ports::{
+    Page, PendingBuild, StandingCanary, StandingTrigger, State, StoreError, TokenRecord,
+};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Placement,
-    Pointer, Snapshot, Tag, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
 };
 use rusqlite::Connection;
 
@@ -135,6 +138,18 @@ impl State for Seen<'_> {
 
     fn tags(&self, app: &AppName) -> Result<Vec<Tag>, StoreError> {
         pointers::tags(self.0, app)
+    }
+
+    fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
+        pointers::split(self.0, unit)
+    }
+
+    fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError> {
+        pointers::canary(self.0, app, name)
+    }
+
+    fn canaries(&self, app: Option<&AppName>) -> Result<Vec<StandingCanary>, StoreError> {
+        pointers::canaries(self.0, app)
     }
 
     fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {

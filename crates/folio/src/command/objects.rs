@@ -2,15 +2,17 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use folio_core::apply::Applied;
 use folio_core::diff::AppDiffView;
 use folio_core::objects;
-use folio_core::view::{AliasView, AppView, TagView, UnitView, VersionView};
+use folio_core::view::{AliasView, AppView, Done, TagView, UnitView, VersionView};
 use folio_model::{AppVersion, Kind};
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 
-use super::{Session, app};
-use crate::client::Items;
-use crate::output::{Table, moment};
+use super::{Session, app, spec};
+use crate::client::{Change, Items};
+use crate::output::{self, Table, moment};
 use crate::problem::Problem;
 
 /// Which objects to show.
@@ -33,6 +35,19 @@ pub(crate) enum Group {
     Show(GroupName),
     /// Show which units differ between two groups
     Diff(GroupDiff),
+    /// Make the whole app what it was in a group
+    Rollback(GroupRollback),
+}
+
+/// Where to roll back to.
+#[derive(Debug, Args)]
+pub(crate) struct GroupRollback {
+    /// The id that the group and its versions have
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Which group.
@@ -159,6 +174,14 @@ async fn group(session: &Session, app: &str, id: &str) -> Result<AppView> {
     session.client.get(&["apps", app, "versions", id], &[]).await
 }
 
+/// What a rollback did, or would do.
+fn rolled_back(applied: &Applied, to: &str, dry_run: bool) -> String {
+    if applied.units.is_empty() {
+        return format!("Everything is as in group {to}.");
+    }
+    spec::show::applied(applied, dry_run)
+}
+
 /// Runs a command on groups.
 pub(crate) async fn run_group(session: &Session, command: Group) -> Result<()> {
     let app = session.app(None).to_string();
@@ -179,6 +202,15 @@ pub(crate) async fn run_group(session: &Session, command: Group) -> Result<()> {
         Group::Show(GroupName { id }) => {
             let object = objects::group(&group(session, &app, &id).await?);
             session.output.item(&object, |object| format!("{object:#}"))
+        }
+        Group::Rollback(GroupRollback { id, dry_run }) => {
+            let change = Change::new(Method::POST).body(&json!({ "dryRun": dry_run }))?;
+            let path = ["apps", &app, "versions", &id, "rollback"];
+            let done: Done<Applied> = session.client.change(&path, change).await?;
+            for remark in &done.result.remarks {
+                output::talk(remark);
+            }
+            session.output.item(&done, |done| rolled_back(&done.result, &id, dry_run))
         }
         Group::Diff(GroupDiff { from, to }) => {
             let query = [("from", from), ("to", to)];

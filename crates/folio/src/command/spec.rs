@@ -1,6 +1,6 @@
 //! `folio spec` and `folio deploy`: a directory of manifests, applied as one.
 
-mod show;
+pub(super) mod show;
 mod watch;
 
 use std::path::{Path, PathBuf};

@@ -142,13 +142,15 @@ impl Server {
             let (folio, doors) = (self.folio.clone(), self.doors);
             let gateway = folio_gateway::serve(self.gateway, folio, doors, told());
             let builds = self.folio.run_builds(told());
-            let started = async {
+            let started = Box::pin(async {
                 let timers = self.folio.run_timers(told());
                 let (messages, watches) =
                     (self.folio.run_messages(told()), self.folio.run_watches(told()));
-                let (timers, messages, watches) = tokio::join!(timers, messages, watches);
-                timers.and(messages).and(watches)
-            };
+                let canaries = self.folio.run_canaries(told());
+                let (timers, messages, watches, canaries) =
+                    tokio::join!(timers, messages, watches, canaries);
+                timers.and(messages).and(watches).and(canaries)
+            });
             let ((), (), built, started) = tokio::join!(control, gateway, builds, started);
             built.and(started)
         };

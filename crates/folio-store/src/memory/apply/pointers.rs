@@ -1,6 +1,6 @@
-//! Moves aliases and tags in memory.
+//! Moves pointers in memory.
 
-use folio_core::ports::StoreError;
+use folio_core::ports::{StandingCanary, StoreError};
 use folio_model::{Alias, Place, Pointer, Tag};
 
 use super::ensure;
@@ -37,6 +37,11 @@ impl Rows {
                 let tag = self.tags.get(app)?.get(name)?;
                 Some(Place::Members(tag.members.clone()))
             }
+            Pointer::Split { unit } => self.splits.get(unit).cloned().map(Place::Targets),
+            Pointer::Canary { app, name } => {
+                let found = self.canaries.get(&(app.clone(), name.clone()))?;
+                Some(Place::Canary(Box::new(found.canary.clone())))
+            }
         }
     }
 
@@ -56,6 +61,15 @@ impl Rows {
                 let tag = Tag { name: name.clone(), members: members.clone(), revision };
                 self.tags.update(app.clone(), |tags| tags.insert(name.clone(), tag));
             }
+            (Pointer::Split { unit }, Place::Targets(targets)) => {
+                self.living(*unit)?;
+                self.splits.put(*unit, targets.clone());
+            }
+            (Pointer::Canary { app, name }, Place::Canary(canary)) => {
+                let (app, name, canary) = (app.clone(), name.clone(), (**canary).clone());
+                let key = (app.clone(), name.clone());
+                self.canaries.put(key, StandingCanary { app, name, canary, revision });
+            }
             _ => ensure(false, || pointer.to_string())?,
         }
         for target in to.versions(pointer) {
@@ -73,6 +87,8 @@ impl Rows {
             Pointer::Tag { app, name } => {
                 self.tags.update(app.clone(), |tags| tags.remove(name));
             }
+            Pointer::Split { unit } => self.splits.remove(unit),
+            Pointer::Canary { app, name } => self.canaries.remove(&(app.clone(), name.clone())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes moves of aliases and tags.
+//! Writes moves of pointers.
 
 use folio_core::ports::StoreError;
 use folio_model::{Place, Pointer};
@@ -35,10 +35,10 @@ impl Writing<'_> {
 
     fn set_pointer(&self, pointer: &Pointer, to: &Place) -> Result<(), StoreError> {
         let fits = match (pointer, to) {
-            (Pointer::Alias { unit, .. }, Place::Versions(_)) => {
-                self.living(*unit).map(|_| true)?
-            }
-            (Pointer::Tag { .. }, Place::Members(_)) => true,
+            (Pointer::Alias { unit, .. }, Place::Versions(_))
+            | (Pointer::Split { unit }, Place::Targets(_)) => self.living(*unit).map(|_| true)?,
+            (Pointer::Tag { .. }, Place::Members(_))
+            | (Pointer::Canary { .. }, Place::Canary(_)) => true,
             _ => false,
         };
         ensure(fits, || pointer.to_string())?;

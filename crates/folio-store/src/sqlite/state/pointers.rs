@@ -1,7 +1,9 @@
-//! Reads aliases and tags: where they point, what points at a version, and when they moved.
+//! Reads pointers: where they point, what points at a version, and when they moved.
 
-use folio_core::ports::StoreError;
-use folio_model::{Alias, AppName, Entry, Place, Pointer, Tag, UnitUid, VersionId, VersionKey};
+use folio_core::ports::{StandingCanary, StoreError};
+use folio_model::{
+    Alias, AppName, Entry, Name, Place, Pointer, Tag, Target, UnitUid, VersionId, VersionKey,
+};
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
@@ -10,22 +12,24 @@ use crate::sqlite::query::{all, json, one, seq, signed, text};
 
 /// The columns that name a pointer.
 pub(crate) struct Columns {
-    /// `alias` or `tag`.
+    /// `alias`, `tag`, `split` or `canary`.
     pub(crate) kind: &'static str,
-    /// The function's identity or the app.
+    /// The unit's identity or the app.
     pub(crate) owner: String,
-    /// Its name.
+    /// Its name, if it has one.
     pub(crate) name: String,
 }
 
 impl Columns {
     /// The columns of a pointer.
     pub(crate) fn of(pointer: &Pointer) -> Self {
-        let (kind, owner) = match pointer {
-            Pointer::Alias { unit, .. } => ("alias", unit.to_string()),
-            Pointer::Tag { app, .. } => ("tag", app.to_string()),
+        let (kind, owner, name) = match pointer {
+            Pointer::Alias { unit, name } => ("alias", unit.to_string(), name.to_string()),
+            Pointer::Tag { app, name } => ("tag", app.to_string(), name.to_string()),
+            Pointer::Split { unit } => ("split", unit.to_string(), String::new()),
+            Pointer::Canary { app, name } => ("canary", app.to_string(), name.to_string()),
         };
-        Self { kind, owner, name: pointer.name().to_string() }
+        Self { kind, owner, name }
     }
 }
 
@@ -67,6 +71,39 @@ pub(super) fn tags(conn: &Connection, app: &AppName) -> Result<Vec<Tag>, StoreEr
     found.into_iter().map(|(name, place, revision)| as_tag(name, place, revision)).collect()
 }
 
+pub(super) fn split(conn: &Connection, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
+    match place(conn, &Pointer::Split { unit })? {
+        Some((Place::Targets(targets), _)) => Ok(Some(targets)),
+        Some(_) => Err(StoreError::corrupt(format!("the shares of unit {unit}"))),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn canary(
+    conn: &Connection,
+    app: &AppName,
+    name: &Name,
+) -> Result<Option<StandingCanary>, StoreError> {
+    let found = place(conn, &Pointer::Canary { app: app.clone(), name: name.clone() })?;
+    found.map(|(place, at)| as_canary(app.clone(), name.clone(), place, at)).transpose()
+}
+
+pub(super) fn canaries(
+    conn: &Connection,
+    app: Option<&AppName>,
+) -> Result<Vec<StandingCanary>, StoreError> {
+    let sql = "SELECT owner, name, place, revision FROM pointers \
+               WHERE kind = 'canary' AND (?1 IS NULL OR owner = ?1) ORDER BY owner, name";
+    let found = all(conn, sql, [app.map(AppName::as_str)], |row| {
+        Ok((text(row, 0)?, text(row, 1)?, json(row, 2)?, seq(row, 3)?))
+    })?;
+    let mut found = found.into_iter();
+    found.try_fold(Vec::new(), |mut canaries, (app, name, place, revision)| {
+        canaries.push(as_canary(app, name, place, revision)?);
+        Ok(canaries)
+    })
+}
+
 pub(super) fn to_version(conn: &Connection, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
     let sql = "SELECT kind, owner, name FROM pointer_targets WHERE unit = ?1 AND number = ?2";
     let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
@@ -94,23 +131,37 @@ fn of_owner(
 
 /// Reads a pointer from the columns of its kind, owner and name.
 pub(crate) fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
-    let name = text(row, 2)?;
+    let unit = || Ok::<_, rusqlite::Error>(UnitUid(text::<Uuid>(row, 1)?));
     match row.get_ref(0)?.as_str()? {
-        "alias" => Ok(Pointer::Alias { unit: UnitUid(text::<Uuid>(row, 1)?), name }),
-        _ => Ok(Pointer::Tag { app: text(row, 1)?, name }),
+        "alias" => Ok(Pointer::Alias { unit: unit()?, name: text(row, 2)? }),
+        "split" => Ok(Pointer::Split { unit: unit()? }),
+        "canary" => Ok(Pointer::Canary { app: text(row, 1)?, name: text(row, 2)? }),
+        _ => Ok(Pointer::Tag { app: text(row, 1)?, name: text(row, 2)? }),
     }
 }
 
 fn as_alias(name: VersionId, place: Place, revision: u64) -> Result<Alias, StoreError> {
     match place {
         Place::Versions(weights) => Ok(Alias { name, weights, revision }),
-        Place::Members(_) => Err(StoreError::corrupt(format!("alias `{name}`"))),
+        _ => Err(StoreError::corrupt(format!("alias `{name}`"))),
     }
 }
 
 fn as_tag(name: VersionId, place: Place, revision: u64) -> Result<Tag, StoreError> {
     match place {
         Place::Members(members) => Ok(Tag { name, members, revision }),
-        Place::Versions(_) => Err(StoreError::corrupt(format!("tag `{name}`"))),
+        _ => Err(StoreError::corrupt(format!("tag `{name}`"))),
+    }
+}
+
+fn as_canary(
+    app: AppName,
+    name: Name,
+    place: Place,
+    revision: u64,
+) -> Result<StandingCanary, StoreError> {
+    match place {
+        Place::Canary(canary) => Ok(StandingCanary { app, name, canary: *canary, revision }),
+        _ => Err(StoreError::corrupt(format!("canary `{name}`"))),
     }
 }

@@ -61,11 +61,12 @@ pub(super) fn states(
 fn app(state: &dyn State, app: &AppName) -> Result<impl PartialEq + use<>, StoreError> {
     let units = Kind::ALL.into_iter().map(|kind| state.units(app, kind));
     let units = units.collect::<Result<Vec<_>, _>>()?;
-    Ok((state.has_app(app)?, units, state.tags(app)?))
+    Ok((state.has_app(app)?, units, state.tags(app)?, state.canaries(Some(app))?))
 }
 
 fn unit(state: &dyn State, uid: &UnitUid) -> Result<impl PartialEq + use<>, StoreError> {
-    Ok((state.unit_by_uid(*uid)?, state.aliases(*uid)?, state.placement(*uid)?))
+    let pointers = (state.aliases(*uid)?, state.split(*uid)?);
+    Ok((state.unit_by_uid(*uid)?, pointers, state.placement(*uid)?))
 }
 
 fn version(

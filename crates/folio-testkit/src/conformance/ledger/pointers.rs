@@ -1,7 +1,10 @@
 //! Facts about aliases and tags.
 
 use folio_core::ports::Ledger;
-use folio_model::{Edit, Kind, Members, Place, Pointer, Share, Weights};
+use folio_model::{
+    Canary, CanaryPhase, CanaryPlan, CanarySubject, Edit, Kind, Members, Name, Place, Pointer,
+    Share, Target, Weights,
+};
 
 use super::world::{Named, World, number, version_id};
 
@@ -48,6 +51,76 @@ pub async fn pointers_move_only_from_where_they_are(ledger: &dyn Ledger) {
     let pointer = unit.alias("stable");
     world.must(vec![Edit::Move { pointer, from: Some(split), to: None }]).await;
     assert_eq!(alias().await, None);
+}
+
+/// What a route's targets get and how far a canary is are pointers: found by name, moved from where they are.
+pub async fn routes_and_canaries_move_as_pointers_do(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let unit = world.create(Kind::Trigger, "route").await;
+    let pointer = Pointer::Split { unit: unit.uid };
+    let shares = |weight| {
+        let target = |name: &str, weight| {
+            let function = name.parse().expect("a reference");
+            Target { function, weight }
+        };
+        vec![target("a", 10_000 - weight), target("b", weight)]
+    };
+    let to_shares = |from: Option<u32>, to: Option<u32>| {
+        let place = |weight: Option<u32>| weight.map(|weight| Place::Targets(shares(weight)));
+        Edit::Move { pointer: pointer.clone(), from: place(from), to: place(to) }
+    };
+    world.refuses(vec![to_shares(Some(0), Some(1))]).await;
+    world.must(vec![to_shares(None, Some(1))]).await;
+    world.refuses(vec![to_shares(None, Some(2))]).await;
+    let moved = world.must(vec![to_shares(Some(1), Some(2))]).await;
+    let uid = unit.uid;
+    let split = || world.look(move |state| state.split(uid));
+    assert_eq!(split().await, Some(shares(2)));
+    assert_eq!(world.unit(&unit).await.revision, moved.seq);
+    let of = pointer.clone();
+    assert_eq!(world.look(move |state| state.moves(&of)).await.len(), 2);
+    world.must(vec![to_shares(Some(2), None)]).await;
+    assert_eq!(split().await, None);
+    let nobody = world.named(Kind::Trigger, "nobody");
+    let place = Some(Place::Targets(shares(1)));
+    let pointer = Pointer::Split { unit: nobody.uid };
+    world.refuses(vec![Edit::Move { pointer, from: None, to: place.clone() }]).await;
+
+    let name: Name = "rollout".parse().expect("a name");
+    let pointer = Pointer::Canary { app: world.app.clone(), name: name.clone() };
+    let canary = |weight| Canary {
+        subject: CanarySubject::Route {
+            unit: uid,
+            route: "route".parse().expect("a name"),
+            old: "a".parse().expect("a reference"),
+            new: "b".parse().expect("a reference"),
+        },
+        plan: CanaryPlan::default(),
+        weight,
+        phase: CanaryPhase::Running,
+        owner: None,
+    };
+    let to_weight = |from: Option<u32>, to: Option<u32>| {
+        let place = |weight: Option<u32>| weight.map(|at| Place::Canary(Box::new(canary(at))));
+        Edit::Move { pointer: pointer.clone(), from: place(from), to: place(to) }
+    };
+    world.refuses(vec![Edit::Move { pointer: pointer.clone(), from: None, to: place }]).await;
+    world.must(vec![to_weight(None, Some(1))]).await;
+    world.refuses(vec![to_weight(None, Some(1))]).await;
+    let stepped = world.must(vec![to_weight(Some(1), Some(2))]).await;
+    let app = world.app.clone();
+    let found = || {
+        let (app, name) = (app.clone(), name.clone());
+        world.look(move |state| {
+            Ok((state.canary(&app, &name)?, state.canaries(Some(&app))?, state.canaries(None)?))
+        })
+    };
+    let (one, of_app, all) = found().await;
+    let one = one.expect("it was made");
+    assert_eq!((one.canary.clone(), one.revision), (canary(2), stepped.seq));
+    assert_eq!((of_app, all.contains(&one)), (vec![one.clone()], true));
+    world.must(vec![to_weight(Some(2), None)]).await;
+    assert_eq!(found().await.0, None);
 }
 
 /// A pointer needs living units, surviving versions, and a place of its own kind.

@@ -1,6 +1,6 @@
 //! What applying a directory says, in Fission's words.
 
-use folio_core::apply::{Applied, DeployedUnit, Outcome};
+use folio_core::apply::{Applied, DeployedUnit, Outcome, PointerKind};
 use folio_model::{Kind, Owner};
 
 use crate::output::{Format, Table, list};
@@ -33,8 +33,8 @@ pub(super) fn resources(spec: &Spec, deployment: &Owner) -> String {
 }
 
 /// What was done, or would be.
-pub(super) fn applied(applied: &Applied, dry_run: bool) -> String {
-    if applied.units.is_empty() {
+pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
+    if applied.units.is_empty() && applied.pointers.is_empty() {
         return "Everything up to date.".to_owned();
     }
     let mut lines = Vec::new();
@@ -55,6 +55,19 @@ pub(super) fn applied(applied: &Applied, dry_run: bool) -> String {
             let word = if dry_run { format!("would be {word}") } else { word.to_owned() };
             lines.push(format!("{count} {kind} {word}: {}", names.join(", ")));
         }
+    }
+    for pointer in &applied.pointers {
+        let word = match pointer.what {
+            Outcome::Created => "created",
+            Outcome::Updated => "updated",
+            Outcome::Deleted => "deleted",
+        };
+        let kind = match pointer.kind {
+            PointerKind::Alias => "alias",
+            PointerKind::Canary => "canary",
+        };
+        let word = if dry_run { format!("would be {word}") } else { word.to_owned() };
+        lines.push(format!("{kind} {} {word}", pointer.name));
     }
     if dry_run {
         lines.push("(dry run - no changes made)".to_owned());

@@ -1,0 +1,476 @@
+//! The aliases and canaries of an apply: what they are to point to, and what has to move for that.
+//!
+//! They are no units, so they have no versions: an alias that is no longer asked for stays, and a canary that is
+//! asked for as before is left alone, wherever it has got to.
+
+use std::collections::{BTreeSet, HashMap};
+
+use folio_kinds::spec::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked};
+use folio_model::{
+    AppName, CanaryPlan, CanarySubject, FULL_WEIGHT, Kind, Name, Number, Owner, Place, Pointer,
+    Qualifier, Reference, RouteSpec, Share, Snapshot, Target, TriggerSpec, Unit, UnitKey,
+    VersionId, VersionKey, Weights,
+};
+
+use super::plan::Step;
+use super::{AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Wanted};
+use crate::builder::Builder;
+use crate::canary::{self, PlanFields, RouteNow};
+use crate::ports::{Page, StandingCanary, State, StoreError};
+use crate::route::{self, served};
+
+/// A pointer that an apply asks for.
+pub(super) struct PointerWish {
+    /// Where it is written.
+    pub(super) at: String,
+    pub(super) asked: PointerAsked,
+}
+
+/// A pointer that is to move.
+pub(super) enum PointerStep {
+    Alias(AliasMove),
+    Canary(Box<CanaryStart>),
+    Forget(Box<StandingCanary>),
+}
+
+/// An alias that is to point somewhere else.
+pub(super) struct AliasMove {
+    function: Name,
+    alias: VersionId,
+    shares: Vec<(VersionAt, u32)>,
+    exists: bool,
+}
+
+/// A canary that is to begin, in the place of another.
+pub(super) struct CanaryStart {
+    /// Where it is written.
+    at: String,
+    asked: CanaryAsked,
+    plan: CanaryPlan,
+    before: Option<StandingCanary>,
+}
+
+/// A version that an alias is to point to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VersionAt {
+    /// One that is there.
+    Number(Number),
+    /// The one that the same apply makes.
+    Made,
+}
+
+/// What is to become of pointers.
+#[derive(Default)]
+pub(super) struct Pointers {
+    pub(super) steps: Vec<PointerStep>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) foreign: Vec<Fault>,
+    pub(super) unchanged: u64,
+}
+
+impl PointerStep {
+    pub(super) fn outcome(&self) -> AppliedPointer {
+        let pointer = |kind, name, what| AppliedPointer { kind, name, what };
+        let set = |exists| if exists { Outcome::Updated } else { Outcome::Created };
+        match self {
+            Self::Alias(AliasMove { function, alias, exists, .. }) => {
+                pointer(PointerKind::Alias, format!("{function}@{alias}"), set(*exists))
+            }
+            Self::Canary(start) => {
+                let name = start.asked.name.to_string();
+                pointer(PointerKind::Canary, name, set(start.before.is_some()))
+            }
+            Self::Forget(found) => {
+                pointer(PointerKind::Canary, found.name.to_string(), Outcome::Deleted)
+            }
+        }
+    }
+}
+
+/// Plans every pointer that is asked for, given what becomes of units.
+pub(super) fn plan(
+    state: &dyn State,
+    app: &AppName,
+    wanted: &Wanted,
+    steps: &[Step],
+) -> Result<Pointers, Error> {
+    let mut planner = Planner { state, app, wanted, steps, pointers: Pointers::default() };
+    let mut seen = BTreeSet::new();
+    for wish in &wanted.pointers {
+        let name = match &wish.asked {
+            PointerAsked::Alias(asked) => (asked.function.to_string(), asked.alias.to_string()),
+            PointerAsked::Canary(asked) => (String::new(), asked.name.to_string()),
+        };
+        if !seen.insert(name.clone()) {
+            planner.fault(wish, format!("Duplicate '{}'", name.1));
+            continue;
+        }
+        match &wish.asked {
+            PointerAsked::Alias(asked) => planner.alias(wish, asked)?,
+            PointerAsked::Canary(asked) => planner.canary(wish, asked)?,
+        }
+    }
+    if wanted.rest == Rest::Delete {
+        planner.forget()?;
+    }
+    Ok(planner.pointers)
+}
+
+struct Planner<'a> {
+    state: &'a dyn State,
+    app: &'a AppName,
+    wanted: &'a Wanted,
+    steps: &'a [Step],
+    pointers: Pointers,
+}
+
+impl Planner<'_> {
+    fn fault(&mut self, wish: &PointerWish, what: String) {
+        self.pointers.faults.push(Fault { at: wish.at.clone(), what });
+    }
+
+    fn key(&self, kind: Kind, name: &Name) -> UnitKey {
+        UnitKey { app: self.app.clone(), kind, name: name.clone() }
+    }
+
+    fn alias(&mut self, wish: &PointerWish, asked: &AliasAsked) -> Result<(), Error> {
+        let key = self.key(Kind::Function, &asked.function);
+        let unit = self.state.unit(&key)?.filter(Unit::is_visible);
+        let made = self.wanted.form == Form::Versions && self.makes(&key);
+        if unit.is_none() && !made {
+            let what = format!(
+                "alias '{}' references function '{}', which doesn't exist in the specs",
+                asked.alias, asked.function
+            );
+            self.fault(wish, what);
+            return Ok(());
+        }
+        if let Some(unit) = &unit
+            && self.state.version_by_id(unit.uid, &asked.alias)?.is_some()
+        {
+            let what = format!("'{}' is the id of a version of '{}'", asked.alias, asked.function);
+            self.fault(wish, what);
+            return Ok(());
+        }
+        let shares = match self.shares((unit.as_ref(), made), asked)? {
+            Ok(shares) => shares,
+            Err(what) => {
+                self.fault(
+                    wish,
+                    format!("alias '{}' of '{}': {what}", asked.alias, asked.function),
+                );
+                return Ok(());
+            }
+        };
+        let standing = match &unit {
+            Some(unit) => self.state.alias(unit.uid, &asked.alias)?,
+            None => None,
+        };
+        let exists = standing.is_some();
+        let same = weights(&shares, None)
+            .is_some_and(|to| standing.is_some_and(|standing| standing.weights == to));
+        if same {
+            self.pointers.unchanged += 1;
+            return Ok(());
+        }
+        let (function, alias) = (asked.function.clone(), asked.alias.clone());
+        let moved = AliasMove { function, alias, shares, exists };
+        self.pointers.steps.push(PointerStep::Alias(moved));
+        Ok(())
+    }
+
+    /// Whether the apply makes a version of a unit.
+    fn makes(&self, key: &UnitKey) -> bool {
+        self.steps.iter().any(|step| step.key == *key)
+    }
+
+    fn shares(
+        &self,
+        function: (Option<&Unit>, bool),
+        asked: &AliasAsked,
+    ) -> Result<Result<Vec<(VersionAt, u32)>, String>, Error> {
+        let primary = match &asked.version {
+            AskedVersion::Named(text) => self.named(function, asked, text)?,
+            AskedVersion::Digest(digest) => self.with_code(function.0, digest)?,
+        };
+        let primary = match primary {
+            Ok(primary) => primary,
+            Err(what) => return Ok(Err(what)),
+        };
+        let Some((text, percent)) = &asked.secondary else {
+            return Ok(Ok(vec![(primary, FULL_WEIGHT)]));
+        };
+        Ok(match self.named(function, asked, text)? {
+            Ok(secondary) if secondary == primary => {
+                Err(format!("`{text}` cannot be both versions"))
+            }
+            Ok(secondary) => {
+                let rest = percent * 100;
+                Ok(vec![(primary, FULL_WEIGHT - rest), (secondary, rest)])
+            }
+            Err(what) => Err(what),
+        })
+    }
+
+    /// The version that a text means: an id, a number, the name of the version's object, or `latest`.
+    fn named(
+        &self,
+        (unit, made): (Option<&Unit>, bool),
+        asked: &AliasAsked,
+        text: &str,
+    ) -> Result<Result<VersionAt, String>, StoreError> {
+        if text == "latest" && made {
+            return Ok(Ok(VersionAt::Made));
+        }
+        let Some(unit) = unit else {
+            return Ok(Err(format!("version `{text}` doesn't exist yet")));
+        };
+        let inner = text.strip_prefix(&format!("{}-", asked.function));
+        for text in [Some(text), inner].into_iter().flatten() {
+            let found = match text.parse() {
+                Ok(Qualifier::Latest) => unit.latest,
+                Ok(Qualifier::Number(number)) => Some(number),
+                Ok(Qualifier::Named(id)) => {
+                    let found = self.state.version_by_id(unit.uid, &id)?;
+                    found.filter(|(_, survives)| *survives).map(|(version, _)| version.number)
+                }
+                Ok(Qualifier::Draft) | Err(_) => None,
+            };
+            let Some(number) = found else { continue };
+            let key = VersionKey { unit: unit.uid, number };
+            if self.state.version(key)?.is_some() {
+                let ready = self.state.is_ready(key)?;
+                return Ok(match ready {
+                    true => Ok(VersionAt::Number(number)),
+                    false => Err(format!("version `{text}` waits for its build")),
+                });
+            }
+        }
+        Ok(Err(format!("version `{text}` doesn't exist")))
+    }
+
+    /// The newest version whose package came from an archive of this digest.
+    fn with_code(
+        &self,
+        unit: Option<&Unit>,
+        digest: &str,
+    ) -> Result<Result<VersionAt, String>, StoreError> {
+        let versions = match unit {
+            Some(unit) => self.state.versions(unit.uid, Page::ALL)?,
+            None => Vec::new(),
+        };
+        let wanted = digest.strip_prefix("sha256:").unwrap_or(digest);
+        for version in versions.iter().rev() {
+            let Some(package) = version.uses else { continue };
+            let archive = self.state.version(package)?.and_then(|package| package.archive);
+            if archive.is_some_and(|archive| archive.to_string().ends_with(wanted)) {
+                return Ok(Ok(VersionAt::Number(version.number)));
+            }
+        }
+        Ok(Err(format!("no version has code with the digest `{digest}`")))
+    }
+
+    fn canary(&mut self, wish: &PointerWish, asked: &CanaryAsked) -> Result<(), Error> {
+        let fields = PlanFields {
+            step: asked.step.map(|percent| percent * 100),
+            interval_ms: asked.interval_ms,
+            threshold_percent: asked.threshold,
+            ..PlanFields::default()
+        };
+        let plan = match fields.over(&CanaryPlan::default()) {
+            Ok(plan) => plan,
+            Err(error) => {
+                self.fault(wish, format!("canary '{}': {error}", asked.name));
+                return Ok(());
+            }
+        };
+        let Some(route) = self.route(&asked.route)? else {
+            let what = format!(
+                "canary '{}' references trigger '{}', which doesn't exist in the specs",
+                asked.name, asked.route
+            );
+            self.fault(wish, what);
+            return Ok(());
+        };
+        for function in [&asked.old, &asked.new] {
+            let mut targets = route.targets.iter();
+            if !targets.any(|target| served(&target.function) == served(function)) {
+                let what = format!(
+                    "canary '{}': trigger '{}' does not lead to function '{function}'",
+                    asked.name, asked.route
+                );
+                self.fault(wish, what);
+                return Ok(());
+            }
+        }
+        let before = self.state.canary(self.app, &asked.name)?;
+        if let Some(found) = &before {
+            let owned =
+                found.canary.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid);
+            if !owned && self.wanted.others == Others::Refuse {
+                let what = format!("canary `{}` was not made by this deployment", asked.name);
+                self.pointers.foreign.push(Fault { at: wish.at.clone(), what });
+                return Ok(());
+            }
+            if owned && is_asked(found, asked, &plan) {
+                self.pointers.unchanged += 1;
+                return Ok(());
+            }
+        }
+        let (at, asked) = (wish.at.clone(), asked.clone());
+        let start = CanaryStart { at, asked, plan, before };
+        self.pointers.steps.push(PointerStep::Canary(Box::new(start)));
+        Ok(())
+    }
+
+    /// A route as it is asked for, or else as it stands.
+    fn route(&self, name: &Name) -> Result<Option<RouteSpec>, StoreError> {
+        for wish in &self.wanted.wishes {
+            if let Snapshot::Trigger(TriggerSpec::Http(spec)) = &wish.spec
+                && wish.name == *name
+            {
+                return Ok(Some(spec.clone()));
+            }
+        }
+        standing_route(self.state, &self.key(Kind::Trigger, name))
+    }
+
+    /// Canaries that the deployment owns and no longer asks for.
+    fn forget(&mut self) -> Result<(), StoreError> {
+        let wished = |found: &StandingCanary| {
+            self.wanted.pointers.iter().any(|wish| {
+                matches!(&wish.asked, PointerAsked::Canary(asked) if asked.name == found.name)
+            })
+        };
+        let owned = |found: &StandingCanary| {
+            found.canary.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid)
+        };
+        let found = self.state.canaries(Some(self.app))?.into_iter();
+        let gone: Vec<_> = found.filter(|found| owned(found) && !wished(found)).collect();
+        self.pointers
+            .steps
+            .extend(gone.into_iter().map(|found| PointerStep::Forget(Box::new(found))));
+        Ok(())
+    }
+}
+
+/// Whether a canary is what a manifest asks for, wherever it has got to.
+fn is_asked(found: &StandingCanary, asked: &CanaryAsked, plan: &CanaryPlan) -> bool {
+    match &found.canary.subject {
+        CanarySubject::Route { route, old, new, .. } => {
+            *route == asked.route
+                && served(old) == served(&asked.old)
+                && served(new) == served(&asked.new)
+                && found.canary.plan == *plan
+        }
+        CanarySubject::Alias { .. } => false,
+    }
+}
+
+fn standing_route(state: &dyn State, key: &UnitKey) -> Result<Option<RouteSpec>, StoreError> {
+    let Some(unit) = state.unit(key)?.filter(|unit| unit.latest.is_some()) else {
+        return Ok(None);
+    };
+    match route::latest(state, &unit)? {
+        Some((_, spec)) => Ok(Some(route::with_split(state, &unit, spec)?)),
+        None => Ok(None),
+    }
+}
+
+fn weights(shares: &[(VersionAt, u32)], made: Option<Number>) -> Option<Weights> {
+    let share = |(at, weight): &(VersionAt, u32)| {
+        let number = match at {
+            VersionAt::Number(number) => *number,
+            VersionAt::Made => made?,
+        };
+        Some(Share { number, weight: *weight })
+    };
+    let shares: Option<Vec<_>> = shares.iter().map(share).collect();
+    Weights::new(shares?).ok()
+}
+
+/// What the units of an apply have become when its pointers are moved.
+pub(super) struct Made<'a> {
+    /// The units that got a version, with their number if that can be called.
+    pub(super) versions: &'a HashMap<UnitKey, Option<Number>>,
+    pub(super) owner: &'a Owner,
+    /// The routes that are asked for.
+    pub(super) routes: &'a [(Name, RouteSpec)],
+}
+
+/// Moves a pointer. Says why not, where it has to wait.
+pub(super) fn carry_out(
+    builder: &mut Builder<'_>,
+    app: &AppName,
+    step: PointerStep,
+    made: &Made<'_>,
+) -> Result<Option<String>, Error> {
+    match step {
+        PointerStep::Alias(AliasMove { function, alias, shares, .. }) => {
+            let key = UnitKey { app: app.clone(), kind: Kind::Function, name: function };
+            let number = made.versions.get(&key).copied().flatten();
+            let Some(to) = weights(&shares, number) else {
+                let name = &key.name;
+                return Ok(Some(format!(
+                    "alias {name}@{alias} stays as it is until {name} is built; apply again then"
+                )));
+            };
+            let unit = builder.uid_of(&key)?;
+            let before = builder.state.alias(unit, &alias)?;
+            let before = before.map(|alias| Place::Versions(alias.weights));
+            builder.point(
+                Pointer::Alias { unit, name: alias },
+                before,
+                Some(Place::Versions(to)),
+            )?;
+        }
+        PointerStep::Canary(step) => {
+            let at = step.at.clone();
+            start(builder, app, *step, made).map_err(|error| match error {
+                canary::Error::Folio(error) => Error::Folio(error),
+                other => Error::Faults(vec![Fault { at, what: other.to_string() }]),
+            })?;
+        }
+        PointerStep::Forget(found) => canary::remove(builder, &found)?,
+    }
+    Ok(None)
+}
+
+fn start(
+    builder: &mut Builder<'_>,
+    app: &AppName,
+    start: CanaryStart,
+    made: &Made<'_>,
+) -> Result<(), canary::Error> {
+    let CanaryStart { asked, plan, before, .. } = start;
+    let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: asked.route.clone() };
+    let unit = builder.uid_of(&key)?;
+    let renewed = made.versions.contains_key(&key);
+    let split = if renewed { None } else { builder.state.split(unit)? };
+    let asked_for = made.routes.iter().find(|(name, _)| *name == asked.route);
+    let targets = match (&split, asked_for) {
+        (Some(targets), _) => targets.clone(),
+        (None, Some((_, spec))) => spec.targets.clone(),
+        (None, None) => {
+            standing_route(builder.state, &key)?.map(|spec| spec.targets).unwrap_or_default()
+        }
+    };
+    let old = written(&targets, &asked.old);
+    let new = written(&targets, &asked.new);
+    let subject = CanarySubject::Route { unit, route: asked.route.clone(), old, new };
+    let canary = canary::unstarted(subject, plan, Some(made.owner.clone()));
+    let route = Some(RouteNow { targets, split });
+    canary::begin(builder, (app, &asked.name), before, canary, route)?;
+    Ok(())
+}
+
+/// A function as a route writes it.
+fn written(targets: &[Target], function: &Reference) -> Reference {
+    let mut targets = targets.iter().map(|target| &target.function);
+    targets.find(|found| served(found) == served(function)).unwrap_or(function).clone()
+}
+
+/// The number of a unit's version that was just made, if it can be called.
+pub(super) fn callable(unit: &Unit) -> Option<Number> {
+    unit.latest.filter(|latest| Some(*latest) == unit.newest)
+}
