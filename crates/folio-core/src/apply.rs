@@ -69,6 +69,12 @@ struct Wanted {
     others: Others,
 }
 
+impl Wanted {
+    fn asks_for_nothing(&self) -> bool {
+        self.wishes.is_empty() && self.pointers.is_empty()
+    }
+}
+
 /// One unit that is asked for.
 struct Wish {
     /// Where it is written.
@@ -275,8 +281,9 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Faults(_) => {
-                Some("mend them all and apply again; nothing was changed".to_owned())
+            Self::Faults(faults) => {
+                let them = if faults.len() == 1 { "it" } else { "them all" };
+                Some(format!("mend {them} and apply again; nothing was changed"))
             }
             Self::Foreign { .. } => {
                 Some("rename them, or take them over with --allowconflicts".to_owned())

@@ -277,5 +277,10 @@ fn compare_units(old: &AppView, new: &AppView) -> Vec<UnitChange> {
         let (kind, name) = key;
         UnitChange { kind, name, from, to }
     };
-    keys.into_iter().map(change).filter(|change| change.from != change.to).collect()
+    // A version that only came to be built is the same version.
+    let differs = |change: &UnitChange| {
+        let [from, to] = [&change.from, &change.to].map(|unit| unit.as_ref());
+        from.map(PlacedView::names) != to.map(PlacedView::names)
+    };
+    keys.into_iter().map(change).filter(differs).collect()
 }

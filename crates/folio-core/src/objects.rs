@@ -44,12 +44,25 @@ pub fn alias(alias: &AliasView) -> Value {
         [(only, _)] => json!({ "type": "name", "name": only }),
         several => {
             let weights: serde_json::Map<_, _> =
-                several.iter().map(|(name, weight)| (name.clone(), json!(weight))).collect();
+                several.iter().map(|(name, weight)| (name.clone(), percent(*weight))).collect();
             json!({ "type": "function-weights", "functionweights": weights })
         }
     };
     let name = format!("{}_{}", alias.function, alias.name);
     json!({ "kind": "Alias", "metadata": { "name": name }, "spec": { "functionref": reference } })
+}
+
+/// A share of 10,000 in per cent, as Fission writes weights.
+fn percent(weight: u32) -> Value {
+    if weight.is_multiple_of(100) { json!(weight / 100) } else { json!(f64::from(weight) / 100.0) }
+}
+
+/// The alias that every function has: its latest version.
+pub fn latest(name: &str, versions: &[VersionView]) -> Option<Value> {
+    let latest = versions.iter().find(|version| version.latest)?;
+    let reference = json!({ "type": "name", "name": format!("{name}-{}", latest.id) });
+    let metadata = json!({ "name": format!("{name}_latest") });
+    Some(json!({ "kind": "Alias", "metadata": metadata, "spec": { "functionref": reference } }))
 }
 
 /// Everything there is to a function: its aliases, `latest` among them, and its versions.
@@ -92,7 +105,13 @@ pub fn version(version: &VersionView) -> Value {
         let name = named(package.name.as_str(), id.as_str());
         object["spec"]["package"]["packageref"]["name"] = name.into();
     }
-    if let Snapshot::Package(_) = &version.spec {
+    if let Snapshot::Package(spec) = &version.spec {
+        for (side, content) in [("source", spec.source), ("deployment", spec.deployment)] {
+            if let Some(content) = content {
+                object["spec"][side]["checksum"] =
+                    json!({ "type": "sha256", "sum": content.tree.hex() });
+            }
+        }
         object["status"] = json!({ "buildstatus": version.build });
     }
     object

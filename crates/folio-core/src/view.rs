@@ -281,6 +281,18 @@ pub struct PlacedView {
     pub draft: bool,
 }
 
+impl PlacedView {
+    /// Its newest version then, whether that could be called or not.
+    pub fn newest(&self) -> Option<&VersionId> {
+        self.pending.as_ref().or(self.id.as_ref())
+    }
+
+    /// What tells it from what the unit was at another moment: its newest version, and its draft.
+    pub(crate) fn names(&self) -> (Option<&VersionId>, Option<Digest>) {
+        (self.newest(), self.draft.then_some(self.digest))
+    }
+}
+
 /// What a reference means right now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -65,7 +65,10 @@ impl Document<'_> {
             let (line, column) = place.unwrap_or((1, 1));
             let index = |place| usize::try_from(place).unwrap_or(1).max(1);
             let text = error.to_string();
-            unread((index(line), index(column)), text.lines().next().unwrap_or_default())
+            let what = text.lines().next().unwrap_or_default();
+            // The place is said in the file, not in the document.
+            let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
+            unread((index(line), index(column)), what)
         })?;
         if value.is_object() { Ok(value) } else { Err(unread((1, 1), "it is not an object")) }
     }

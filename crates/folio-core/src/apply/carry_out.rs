@@ -51,9 +51,11 @@ pub(super) fn carry_out(
     for step in plan.pointers {
         applied.remarks.extend(pointers::carry_out(builder, app, step, &made)?);
     }
+    let name = &wanted.owner.name;
     builder.say(match &applied.id {
-        Some(id) => format!("apply {} as {id}", wanted.owner.name),
-        None => format!("apply {}", wanted.owner.name),
+        _ if wanted.asks_for_nothing() => format!("destroy {name}"),
+        Some(id) => format!("apply {name} as {id}"),
+        None => format!("apply {name}"),
     });
     Ok(applied)
 }

@@ -130,7 +130,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     planner.plan.pointers = pointers.steps;
     planner.plan.unchanged += pointers.unchanged;
     if !planner.faults.is_empty() {
-        planner.faults.sort_by(|a, b| a.at.cmp(&b.at));
+        planner.faults.sort_by_cached_key(|fault| place(&fault.at));
         return Err(Error::Faults(planner.faults));
     }
     if !planner.foreign.is_empty() {
@@ -143,6 +143,19 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
         plan.removal = removal::plan(state, app, wanted, &wished)?;
     }
     Ok(plan)
+}
+
+/// A place in the order of files, lines and columns.
+fn place(at: &str) -> (String, Vec<u64>) {
+    let mut numbers: Vec<u64> = Vec::new();
+    let mut file = at;
+    while let Some((rest, number)) = file.rsplit_once(':')
+        && let Ok(number) = number.parse()
+    {
+        numbers.insert(0, number);
+        file = rest;
+    }
+    (file.to_owned(), numbers)
 }
 
 struct Planner<'a> {
@@ -334,19 +347,24 @@ impl Planner<'_> {
         let mut spec = spec.clone();
         spec.package.snapshot = package.digest;
         spec.environment_snapshot = Some(environment);
+        let mut missing = false;
         for (kind, pins) in [(Kind::Config, &mut spec.configs), (Kind::Secret, &mut spec.secrets)] {
             for pin in pins {
                 match self.setting(kind, &pin.name)? {
                     Some(digest) => pin.snapshot = digest,
                     None => {
-                        let what = format!("names {kind} '{}', which does not exist", pin.name);
+                        missing = true;
+                        let make = if kind == Kind::Config { "set" } else { "create" };
+                        let what = format!(
+                            "function '{}' names {kind} '{}', which does not exist; make it with `folio {kind} {make} {}`",
+                            wish.name, pin.name, pin.name
+                        );
                         self.fault(wish, what);
-                        return Ok(None);
                     }
                 }
             }
         }
-        Ok(Some((Snapshot::Function(spec), uses)))
+        Ok((!missing).then_some((Snapshot::Function(spec), uses)))
     }
 
     /// The digest that something in an environment freezes.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use folio_kinds::spec::{self, Contents};
 use folio_kinds::{ManifestError, Mismatch};
-use folio_model::{AppName, Content, Digest, Layout, Snapshot};
+use folio_model::{AppName, Content, Digest, Layout, Snapshot, TriggerSpec};
 
 use super::{Apply, Document, Error, Fault, PointerWish, Wanted, Wish};
 use crate::Folio;
@@ -28,9 +28,24 @@ impl Folio {
             return Err(Error::Faults(reading.faults));
         }
         let Apply { deployment: owner, form, rest, others, .. } = apply;
-        let remarks = reading.remarks();
+        let mut remarks = reading.remarks();
+        remarks.extend(self.unheard(&reading.wishes));
         let Reading { wishes, pointers, .. } = reading;
         Ok((Wanted { owner, wishes, pointers, form, rest, others }, remarks))
+    }
+
+    /// Says which triggers wait for messages that this server never hears of.
+    fn unheard(&self, wishes: &[Wish]) -> Vec<String> {
+        let waits = |wish: &&Wish| matches!(wish.spec, Snapshot::Trigger(TriggerSpec::Queue(_)));
+        let unheard = wishes.iter().filter(|_| self.messages.is_none()).filter(waits);
+        let said = |wish: &Wish| {
+            format!(
+                "trigger `{}` hears nothing: this server is connected to no message queue; \
+                 start it with `folio serve --nats URL`",
+                wish.name
+            )
+        };
+        unheard.map(said).collect()
     }
 
     /// Finds the files of a package, or says what is wrong with them.

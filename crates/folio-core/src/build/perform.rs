@@ -190,8 +190,13 @@ impl Folio {
         record: BuildRecord,
     ) -> Result<(), StoreError> {
         let app = app_name.clone();
+        // What is built was published from that work tree.
+        let of = app.clone();
+        let newest = self.look(move |state| state.app_version_at(&of, None)).await?;
+        let git = newest.and_then(|newest| newest.git);
+        let caller = Caller { git, ..Caller::new(Actor::system()) };
         let written: Result<Done<Vec<VersionKey>>, folio::Error> = self
-            .commit(&Caller::new(Actor::system()), app_name, move |builder| {
+            .commit(&caller, app_name, move |builder| {
                 let from = builder.state.build(order.key)?;
                 // Whoever was first with a result is right.
                 let to = match &from {

@@ -62,13 +62,33 @@ fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
     if version != USUAL {
         return;
     }
-    object.entry("metadata").or_insert_with(|| json!({}));
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    if let Some(name @ Value::Number(_)) = metadata.get_mut("name") {
+        *name = name.to_string().into();
+    }
     let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
     let has = |spec: &Map<String, Value>, wanted: &str| {
         spec.iter().any(|(key, value)| key.eq_ignore_ascii_case(wanted) && !value.is_null())
     };
     if kind == "Function" && !has(spec, "InvokeStrategy") {
         spec.insert("InvokeStrategy".to_owned(), json!({}));
+    }
+    let reference = spec.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case("functionref"));
+    if let Some((_, Value::Object(reference))) = reference
+        && !has(reference, "name")
+    {
+        reference.retain(|key, _| !key.eq_ignore_ascii_case("name"));
+        reference.insert("name".to_owned(), "".into());
+    }
+    let lists = spec.iter_mut().filter(|(key, _)| {
+        ["secrets", "configmaps"].iter().any(|list| list.eq_ignore_ascii_case(key))
+    });
+    for item in lists.filter_map(|(_, list)| list.as_array_mut()).flatten() {
+        if let Value::Object(item) = item
+            && !has(item, "namespace")
+        {
+            item.insert("namespace".to_owned(), "".into());
+        }
     }
     if matches!(kind, "Function" | "Package") {
         let environment = spec.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case("environment"));

@@ -1,6 +1,8 @@
 //! What a manifest asks for, as a unit of the model.
 
-use folio_model::{Content, Digest, FunctionSpec, MountPin, Name, Snapshot};
+use folio_model::{
+    Content, Digest, FunctionSpec, MountPin, Name, RouteSpec, Snapshot, TriggerSpec,
+};
 use hub::Value;
 use hub::serde_json::{json, to_value};
 
@@ -44,7 +46,15 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
         other => incomplete(other.to_string()),
     })?;
     let spec = match spec {
-        Snapshot::Function(spec) => Snapshot::Function(with_settings(spec).map_err(incomplete)?),
+        Snapshot::Function(spec) => {
+            let spec = with_settings(spec).map_err(incomplete)?;
+            Snapshot::Function(with_resources(spec).map_err(incomplete)?)
+        }
+        // Generated manifests write an empty host where they mean none.
+        Snapshot::Trigger(TriggerSpec::Http(spec)) => {
+            let host = spec.host.filter(|host| !host.is_empty());
+            Snapshot::Trigger(TriggerSpec::Http(RouteSpec { host, ..spec }))
+        }
         other => other,
     };
     Ok(Unit { name, spec, idle })
@@ -61,6 +71,50 @@ fn with_settings(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
     spec.configs.extend(configs);
     spec.secrets.extend(secrets);
     Ok(spec)
+}
+
+/// A function with the limits of its `resources`, which stay in its bag as they are written.
+fn with_resources(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
+    let limits = spec.bag.get("resources@fission.io/v1").and_then(|kept| kept.get("limits"));
+    let limit = |name: &str| match limits.and_then(|limits| limits.get(name)) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let wrong = || format!("spec.resources.limits.{name}: `{text}` is no quantity");
+            quantity(&text).map(Some).ok_or_else(wrong)
+        }
+    };
+    let (memory, cpu) = (limit("memory")?, limit("cpu")?);
+    let run = &mut spec.run;
+    run.memory_bytes = run.memory_bytes.or(memory.map(|milli| milli.div_ceil(1000)));
+    run.cpu_millis = run.cpu_millis.or(cpu.map(|milli| u32::try_from(milli).unwrap_or(u32::MAX)));
+    Ok(spec)
+}
+
+/// A quantity as Kubernetes writes it, in thousandths: `500m`, `2`, `0.5`, `256Mi`, `1G`.
+fn quantity(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 9] = [
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+        ("Ti", 1 << 40),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+        ("T", 1_000_000_000_000),
+        ("", 1),
+    ];
+    if let Some(milli) = text.strip_suffix('m') {
+        return milli.parse().ok();
+    }
+    let unit = UNITS.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, *unit)));
+    let (number, unit) = unit?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if part.len() > 3 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<3}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(part)?.checked_mul(unit)
 }
 
 fn pin(item: &Value) -> Result<MountPin, String> {
@@ -115,7 +169,7 @@ fn idle(hub: &Value) -> Vec<String> {
 }
 
 /// Properties that say nothing folio would have to act on.
-const SILENT: [&str; 17] = [
+const SILENT: [&str; 18] = [
     "ExecutorType",
     "SpecializationTimeout",
     "StrategyType",
@@ -129,6 +183,7 @@ const SILENT: [&str; 17] = [
     "methods",
     "namespace",
     "package",
+    "resources",
     "resourceversion",
     "secrets",
     "type",
@@ -165,5 +220,27 @@ fn says(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => items.iter().any(says),
         Value::Object(entries) => entries.values().any(says),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_kubernetes_writes_them() {
+        for (text, milli) in [
+            ("500m", 500),
+            ("2", 2_000),
+            ("0.5", 500),
+            ("256Mi", 256 * 1024 * 1024 * 1000),
+            ("1G", 1_000_000_000_000),
+            ("1.5Ki", 1_536_000),
+        ] {
+            assert_eq!(quantity(text), Some(milli), "{text}");
+        }
+        for odd in ["", "m", "much", "1.2345", "1Xi", "-1", "99999999999999999999"] {
+            assert_eq!(quantity(odd), None, "{odd}");
+        }
     }
 }

@@ -106,10 +106,14 @@ fn details(app: &str, view: &AppView) -> String {
         .line("Git", git.unwrap_or_default());
     let mut table = Table::new(["KIND", "NAME", "VERSION", "NUMBER", "DRAFT", "DIGEST"]);
     for unit in &view.units {
-        let PlacedView { kind, name, number, id, digest, draft, .. } = unit;
+        let PlacedView { kind, name, number, id, pending, digest, draft } = unit;
         let draft = if *draft { "yes" } else { "no" }.to_owned();
         let (kind, name) = (kind.to_string(), name.to_string());
-        table.row([kind, name, list(id), list(number), draft, digest.short()]);
+        let version = match pending {
+            Some(pending) => format!("{pending} (to be built)"),
+            None => list(id),
+        };
+        table.row([kind, name, version, list(number), draft, digest.short()]);
     }
     if view.units.is_empty() { details.to_string() } else { format!("{details}\n{table}") }
 }
@@ -130,6 +134,6 @@ fn placed(unit: Option<&PlacedView>) -> String {
     match unit {
         None => "nothing".to_owned(),
         Some(unit) if unit.draft => format!("draft {}", unit.digest.short()),
-        Some(unit) => list(&unit.id),
+        Some(unit) => list(unit.newest()),
     }
 }

@@ -156,7 +156,10 @@ impl Objects<'_> {
             let aliases: &[AliasView] = &unit.aliases;
             match kind {
                 "Function" | "Package" => found.extend(versions.iter().map(objects::version)),
-                "Alias" => found.extend(aliases.iter().map(objects::alias)),
+                "Alias" => {
+                    found.extend(objects::latest(name, &versions));
+                    found.extend(aliases.iter().map(objects::alias));
+                }
                 _ if versions.is_empty() => {}
                 "FunctionMaster" => found.push(objects::master(name, &versions, aliases)),
                 _ => found.push(objects::tracker(of, name, &versions)),

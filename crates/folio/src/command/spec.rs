@@ -189,11 +189,13 @@ fn init(init: &Init) -> Result<()> {
     let context = || format!("cannot write into `{}`", specdir.display());
     std::fs::create_dir_all(specdir).with_context(context)?;
     std::fs::write(specdir.join("README"), README).with_context(context)?;
+    let quoted = |text: &str| serde_saphyr::to_string(&text).map(|text| text.trim().to_owned());
+    let (written_name, written_uid) = (quoted(&name)?, quoted(&uid)?);
     let text = format!(
         "# This file says which deployment the manifests beside it are.\n\
          # Whoever applies them under the same uid changes the same objects.\n\
          # Commit it together with the manifests.\n\
-         apiVersion: fission.io/v1\nkind: DeploymentConfig\nname: {name}\nuid: {uid}\n"
+         apiVersion: fission.io/v1\nkind: DeploymentConfig\nname: {written_name}\nuid: {written_uid}\n"
     );
     std::fs::write(&config, text).with_context(context)?;
     output::print(&format!("deployment {name} {uid}"))
@@ -283,7 +285,11 @@ fn config(directory: &Path) -> Result<Owner> {
     let text = text.with_context(|| format!("cannot read `{}`", path.display()))?;
     let value: Value = serde_saphyr::from_str(&text)
         .with_context(|| format!("`{}` makes no sense", path.display()))?;
-    let word = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let word = |key: &str| match &value[key] {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    };
     Ok(Owner { uid: word("uid"), name: word("name") })
 }
 

@@ -8,7 +8,7 @@ use folio_kinds::spec::{self, Document};
 use folio_kinds::{ManifestError, Mismatch};
 use folio_model::Owner;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::archives::ArchiveSpec;
@@ -56,8 +56,19 @@ pub(crate) struct Manifest {
 
 #[derive(Deserialize)]
 struct DeploymentConfig {
+    #[serde(deserialize_with = "word")]
     name: String,
+    #[serde(deserialize_with = "word")]
     uid: String,
+}
+
+/// A text, also where it is written as a number.
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        other => Err(serde::de::Error::custom(format!("`{other}` is no text"))),
+    }
 }
 
 impl Spec {
@@ -82,7 +93,9 @@ impl Spec {
         let count = spec.causes.len();
         let things = if count == 1 { "thing is" } else { "things are" };
         let problem = Problem::new(format!("{count} {things} wrong with the specs"));
-        let problem = problem.causes(spec.causes).hint("mend them all; nothing was changed");
+        let them = if count == 1 { "it" } else { "them all" };
+        let hint = format!("mend {them}; nothing was changed");
+        let problem = problem.causes(spec.causes).hint(hint);
         Err(problem.into())
     }
 
