@@ -1,9 +1,10 @@
 //! What a manifest asks for, as a unit of the model.
 
-use folio_model::{Content, Digest, FunctionSpec, MountPin, Name, Snapshot};
+use folio_model::{Content, Digest, Name, Snapshot};
 use hub::Value;
 use hub::serde_json::{json, to_value};
 
+use super::settings;
 use crate::manifest::{Manifest, ManifestError};
 use crate::mapping::{self, MappingError};
 use crate::registry::Stored;
@@ -44,30 +45,10 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
         other => incomplete(other.to_string()),
     })?;
     let spec = match spec {
-        Snapshot::Function(spec) => Snapshot::Function(with_settings(spec).map_err(incomplete)?),
+        Snapshot::Function(spec) => Snapshot::Function(settings::read(spec).map_err(incomplete)?),
         other => other,
     };
     Ok(Unit { name, spec, idle })
-}
-
-/// A function with the configs and secrets that its manifest lists, which stay in its bag as they are written.
-fn with_settings(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
-    let listed = |key: &str| {
-        let items = spec.bag.get(key).and_then(Value::as_array).into_iter().flatten();
-        items.map(pin).collect::<Result<Vec<_>, _>>()
-    };
-    let (configs, secrets) =
-        (listed("configmaps@fission.io/v1")?, listed("secrets@fission.io/v1")?);
-    spec.configs.extend(configs);
-    spec.secrets.extend(secrets);
-    Ok(spec)
-}
-
-fn pin(item: &Value) -> Result<MountPin, String> {
-    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-    let name = text("name").parse().map_err(|error| format!("{}: {error}", text("name")))?;
-    let mount_path = Some(text("mountPath").to_owned()).filter(|path| !path.is_empty());
-    Ok(MountPin { name, snapshot: Digest::of(b""), mount_path })
 }
 
 /// Fills in what manifests leave to the platform.
@@ -146,7 +127,8 @@ fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
                 for (key, value) in value.as_object().into_iter().flatten() {
                     let name = key.split('@').next().unwrap_or(key);
                     if name != "*" && !SILENT.contains(&name) && says(value) {
-                        found.push(format!("{path}.{name}"));
+                        let parts = settings::idle(name, value).into_iter();
+                        found.extend(parts.map(|part| format!("{path}.{part}")));
                     }
                 }
             }
@@ -157,7 +139,7 @@ fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
 }
 
 /// Whether a value says anything.
-fn says(value: &Value) -> bool {
+pub(super) fn says(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(value) => *value,
