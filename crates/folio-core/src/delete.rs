@@ -95,7 +95,7 @@ impl Explain for Error {
         match self {
             Self::InUse { referrers, .. } => referrers.first().map(guard::way_out),
             Self::Stale { kind, name, .. } => Some(format!(
-                "look at it with `folio {kind} get {name}`, then repeat with its revision"
+                "look at it with `folio {kind} describe {name}`, then repeat with its revision"
             )),
             Self::AliasNotVersion { function, versions, .. } => versions.first().map(|version| {
                 format!(

@@ -172,6 +172,13 @@ pub struct EnvironmentFields {
     pub network: Option<Network>,
 }
 
+impl EnvironmentFields {
+    /// The environment they describe by themselves.
+    pub fn fresh(&self, name: &Name) -> Result<EnvironmentSpec, Error> {
+        lay_over(name, None, self)
+    }
+}
+
 /// One environment as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

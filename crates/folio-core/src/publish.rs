@@ -164,7 +164,9 @@ impl Explain for Error {
             Self::TagOnPackage(_) => "leave --tag out".to_owned(),
             Self::TagFull { .. } => "use another tag, or raise `tagMembersMax`".to_owned(),
             Self::Stale { kind, name, .. } => {
-                format!("look at it with `folio {kind} get {name}`, then repeat with its revision")
+                format!(
+                    "look at it with `folio {kind} describe {name}`, then repeat with its revision"
+                )
             }
             Self::Unready(error) => return error.hint(),
             Self::Compose(error) => return error.hint(),

@@ -116,6 +116,11 @@ impl Explain for Error {
             Self::NoUnit { near: Some(near), .. } | Self::NoVersion { near: Some(near), .. } => {
                 Some(format!("did you mean `{near}`?"))
             }
+            Self::NoUnit { kind: Kind::Trigger, .. } => {
+                let lists = ["route", "timer", "mqtrigger", "watch"];
+                let lists = lists.map(|noun| format!("`folio {noun} list`")).join(", ");
+                Some(format!("{lists} show what exists"))
+            }
             Self::NoUnit { kind, .. } => Some(format!("`folio {kind} list` shows what exists")),
             Self::NoVersion { kind, name, .. } => {
                 Some(format!("`folio {kind} version list {name}` shows what exists"))

@@ -194,6 +194,44 @@ pub struct RouteFields {
     pub unset: BTreeSet<RouteSetting>,
 }
 
+impl RouteFields {
+    /// The route they describe by themselves, with its functions as they are written.
+    pub fn fresh(&self) -> Result<RouteSpec, Error> {
+        checked(self.over(None, self.targets.clone())?)
+    }
+
+    fn over(
+        &self,
+        base: Option<RouteSpec>,
+        targets: Option<Vec<Target>>,
+    ) -> Result<RouteSpec, Error> {
+        let kept = base.as_ref();
+        let path = self.path.clone().or_else(|| kept.map(|base| base.path.clone()));
+        let targets = targets.or_else(|| kept.map(|base| base.targets.clone()));
+        let host = match &self.host {
+            Some(host) => Some(host.to_ascii_lowercase()).filter(|host| !host.is_empty()),
+            None => kept.and_then(|base| base.host.clone()),
+        };
+        let methods = match &self.methods {
+            Some(methods) => methods.iter().map(|method| method.to_ascii_uppercase()).collect(),
+            None => kept.map(|base| base.methods.clone()).unwrap_or_default(),
+        };
+        let bag = kept.map(|base| base.bag.clone()).unwrap_or_default();
+        let (sticky, cors) = base.map_or((None, None), |base| (base.sticky, base.cors));
+        let sticky = sticky.filter(|_| !self.unset.contains(&RouteSetting::Sticky));
+        let cors = cors.filter(|_| !self.unset.contains(&RouteSetting::Cors));
+        Ok(RouteSpec {
+            host,
+            path: path.ok_or(Error::NoPath)?,
+            methods,
+            targets: targets.filter(|targets| !targets.is_empty()).ok_or(Error::NoTarget)?,
+            sticky: self.sticky.clone().or(sticky),
+            cors: self.cors.clone().or(cors),
+            bag,
+        })
+    }
+}
+
 /// What a route can do without.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -320,44 +358,23 @@ fn check(
     }
 }
 
+/// A route whose parts do not contradict one another.
+fn checked(spec: RouteSpec) -> Result<RouteSpec, Error> {
+    Snapshot::Trigger(TriggerSpec::Http(spec.clone())).validate()?;
+    overlap::check_patterns(&spec)?;
+    Ok(spec)
+}
+
 fn lay_over(
     state: &dyn State,
     app: &AppName,
     base: Option<RouteSpec>,
     fields: &RouteFields,
 ) -> Result<RouteSpec, Error> {
-    let kept = base.as_ref();
-    let path = fields.path.clone().or_else(|| kept.map(|base| base.path.clone()));
-    let targets = match &fields.targets {
-        Some(targets) => {
-            let written = targets.iter().map(|target| written_out(state, app, target));
-            Some(written.collect::<Result<Vec<_>, _>>()?)
-        }
-        None => kept.map(|base| base.targets.clone()),
-    };
-    let host = match &fields.host {
-        Some(host) => Some(host.to_ascii_lowercase()).filter(|host| !host.is_empty()),
-        None => kept.and_then(|base| base.host.clone()),
-    };
-    let methods = match &fields.methods {
-        Some(methods) => methods.iter().map(|method| method.to_ascii_uppercase()).collect(),
-        None => kept.map(|base| base.methods.clone()).unwrap_or_default(),
-    };
-    let bag = kept.map(|base| base.bag.clone()).unwrap_or_default();
-    let (sticky, cors) = base.map_or((None, None), |base| (base.sticky, base.cors));
-    let sticky = sticky.filter(|_| !fields.unset.contains(&RouteSetting::Sticky));
-    let cors = cors.filter(|_| !fields.unset.contains(&RouteSetting::Cors));
-    let spec = RouteSpec {
-        host,
-        path: path.ok_or(Error::NoPath)?,
-        methods,
-        targets: targets.filter(|targets| !targets.is_empty()).ok_or(Error::NoTarget)?,
-        sticky: fields.sticky.clone().or(sticky),
-        cors: fields.cors.clone().or(cors),
-        bag,
-    };
-    Snapshot::Trigger(TriggerSpec::Http(spec.clone())).validate()?;
-    overlap::check_patterns(&spec)?;
+    let written = |target| written_out(state, app, target);
+    let targets = fields.targets.as_ref().map(|targets| targets.iter().map(written).collect());
+    let targets: Option<Result<Vec<_>, resolve::Error>> = targets;
+    let spec = checked(fields.over(base, targets.transpose()?)?)?;
     for target in &spec.targets {
         resolves(state, app, &target.function)?;
     }

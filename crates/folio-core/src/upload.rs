@@ -2,12 +2,15 @@
 //! all, so an upload that broke off is resumed by asking again.
 
 use bytes::Bytes;
-use folio_model::{Content, Digest, Kind, Layout, NodeKind, Qualifier, Snapshot, UnitKey};
+use folio_model::{
+    Content, Digest, Draft, Kind, Layout, NodeKind, Qualifier, Snapshot, Unit, UnitKey, Version,
+    VersionKey,
+};
 use futures::stream::BoxStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Node, StoreError};
+use crate::ports::{Node, State, StoreError};
 use crate::view::Files;
 use crate::{Class, Code, Explain, Folio, content, history, resolve, view};
 
@@ -122,7 +125,7 @@ impl Folio {
         Ok(Uploaded { added: stored.added, reused: stored.reused })
     }
 
-    /// Finds the files of a version: of a function, those of its package.
+    /// Finds the files of a version or a draft: of a function, those of its package.
     pub async fn files(
         &self,
         key: &UnitKey,
@@ -132,15 +135,14 @@ impl Folio {
         let (key, at) = (key.clone(), at.clone());
         self.look(move |state| {
             let unit = resolve::unit(state, &key)?;
-            let version = resolve::version(state, &unit, &at)?;
-            let (snapshot, archive) = match (view::snapshot(state, version.snapshot)?, version.uses)
-            {
+            let held = held(state, &unit, &at)?;
+            let (snapshot, archive) = match (view::snapshot(state, held.snapshot)?, held.uses) {
                 (Snapshot::Function(spec), uses) => {
                     let used = uses.map(|key| state.version(key)).transpose()?.flatten();
                     let package = view::snapshot(state, spec.package.snapshot)?;
                     (package, used.and_then(|version| version.archive))
                 }
-                (package, _) => (package, version.archive),
+                (package, _) => (package, held.archive),
             };
             let Snapshot::Package(spec) = snapshot else {
                 return Err(StoreError::corrupt("a package's snapshot").into());
@@ -155,7 +157,7 @@ impl Folio {
             let no_part = Error::NoPart { kind: key.kind, name: key.name, part };
             let content = content.ok_or(no_part)?;
             let archive = archive.filter(|_| Some(content) == main);
-            Ok(Files { id: version.id, content, archive })
+            Ok(Files { id: held.id, content, archive })
         })
         .await
     }
@@ -201,6 +203,23 @@ pub struct Download {
     pub bytes: Option<u64>,
     /// The bytes, in order.
     pub content: BoxStream<'static, Result<Bytes, StoreError>>,
+}
+
+/// What leads to the files of a version or a draft.
+struct Held {
+    id: String,
+    snapshot: Digest,
+    uses: Option<VersionKey>,
+    archive: Option<Digest>,
+}
+
+fn held(state: &dyn State, unit: &Unit, at: &Qualifier) -> Result<Held, Error> {
+    if let (Qualifier::Draft, Some(draft)) = (at, &unit.draft) {
+        let Draft { snapshot, uses, archive } = *draft;
+        return Ok(Held { id: at.to_string(), snapshot, uses, archive });
+    }
+    let Version { id, snapshot, uses, archive, .. } = resolve::version(state, unit, at)?;
+    Ok(Held { id: id.to_string(), snapshot, uses, archive })
 }
 
 fn check(what: &'static str, found: u64, max: u64) -> Result<(), Error> {

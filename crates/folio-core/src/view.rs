@@ -312,8 +312,8 @@ pub struct ResolvedView {
 /// Where the files of a version can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// The version's id.
-    pub id: VersionId,
+    /// The version's id, or `draft`.
+    pub id: String,
     /// The tree and its layout.
     pub content: Content,
     /// The archive they came from, byte for byte.

@@ -20,3 +20,6 @@ pub use registry::{KINDS, KindEntry, Stored};
 
 /// The version whose form is stored.
 pub const HUB_VERSION: &str = "folio.dev/v1";
+
+/// Fission's version, which a manifest without one is of.
+pub const FISSION_VERSION: &str = "fission.io/v1";

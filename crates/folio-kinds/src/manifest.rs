@@ -213,15 +213,21 @@ fn inexpressible(kind: &'static str, version: &str, error: hub::Error) -> Manife
 /// Converts a manifest to another version, and says what that version does not show.
 pub fn convert(manifest: &Manifest, to: &str) -> Result<Converted, ManifestError> {
     let stored = manifest.store()?;
-    let hub = stored.to_value();
-    let converted = Manifest::of(stored, to)?;
-    let again = converted.store()?.to_value();
     let mut bagged = Vec::new();
-    collect_bagged(&hub, "", &mut bagged);
+    collect_bagged(&stored.to_value(), "", &mut bagged);
     bagged.retain(|bagged| bagged.version != to);
+    let (manifest, hidden) = shown(stored, to)?;
+    Ok(Converted { manifest, bagged, hidden })
+}
+
+/// Writes what is stored in a version, and says what that version does not show.
+pub(crate) fn shown(stored: Stored, to: &str) -> Result<(Manifest, Vec<String>), ManifestError> {
+    let hub = stored.to_value();
+    let manifest = Manifest::of(stored, to)?;
+    let again = manifest.store()?.to_value();
     let mut hidden = Vec::new();
     collect_hidden(&hub, Some(&again), "", &mut hidden);
-    Ok(Converted { manifest: converted, bagged, hidden })
+    Ok((manifest, hidden))
 }
 
 /// Where a bag keeps what its object has no property for.

@@ -1,12 +1,15 @@
 //! Manifests as directories of them are written for Fission.
 //!
 //! Several are in a file, keys have any letter case, numbers stand where texts belong, and parts are left out. Start
-//! at [`split`] for a file, [`Document::parse`] for a document and [`unit()`] for what it asks for.
+//! at [`split`] for a file, [`Document::parse`] for a document and [`unit()`] for what it asks for. The way back is
+//! [`mod@write`].
 
 mod habits;
 mod places;
 mod pointer;
+mod settings;
 mod unit;
+pub mod write;
 
 use hub::Value;
 

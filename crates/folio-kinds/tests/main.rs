@@ -6,3 +6,4 @@ mod fission;
 mod generated;
 mod mapping;
 mod schemas;
+mod writing;

@@ -1,7 +1,7 @@
 //! The fields of a trigger that a command gives; what it leaves out stays as it is.
 
 use folio_model::{
-    Bag, Misfire, Name, QueueSpec, Target, TimerSpec, TriggerSpec, VersionId, WatchSpec,
+    Bag, Misfire, Name, QueueSpec, Snapshot, Target, TimerSpec, TriggerSpec, VersionId, WatchSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,16 @@ impl TriggerFields {
             Self::Queue(_) => TriggerType::Queue,
             Self::Watch(_) => TriggerType::Watch,
         }
+    }
+
+    /// The trigger they describe by themselves.
+    pub fn fresh(&self) -> Result<TriggerSpec, Error> {
+        let spec = self.over(None)?;
+        if spec.targets().is_empty() && spec.tag().is_none() {
+            return Err(Error::NoTarget(spec.noun()));
+        }
+        Snapshot::Trigger(spec.clone()).validate()?;
+        Ok(spec)
     }
 
     pub(super) fn targets(&self) -> Option<&[Target]> {

@@ -4,12 +4,10 @@
 use hub::Value;
 use hub::serde_json::{Map, json};
 
+use crate::FISSION_VERSION;
 use crate::manifest::{Manifest, ManifestError};
 use crate::registry::KindEntry;
 use crate::schema::{Schema, Shape, join};
-
-/// The version that a manifest without one is of.
-const USUAL: &str = "fission.io/v1";
 
 /// A document in the form of its version.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +32,7 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
     };
     let version = match object.get("apiVersion").and_then(Value::as_str) {
         Some(version) if !version.starts_with("fission.io/") => version.to_owned(),
-        _ => USUAL.to_owned(),
+        _ => FISSION_VERSION.to_owned(),
     };
     object.insert("apiVersion".to_owned(), version.clone().into());
     object.insert("kind".to_owned(), kind.name.into());
@@ -59,7 +57,7 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
 
 /// Adds what Fission's schema asks for and its older manifests do not have.
 fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
-    if version != USUAL {
+    if version != FISSION_VERSION {
         return;
     }
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));

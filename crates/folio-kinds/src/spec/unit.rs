@@ -1,11 +1,10 @@
 //! What a manifest asks for, as a unit of the model.
 
-use folio_model::{
-    Content, Digest, FunctionSpec, MountPin, Name, RouteSpec, Snapshot, TriggerSpec,
-};
+use folio_model::{Content, Digest, Name, RouteSpec, Snapshot, TriggerSpec};
 use hub::Value;
 use hub::serde_json::{json, to_value};
 
+use super::settings;
 use crate::manifest::{Manifest, ManifestError};
 use crate::mapping::{self, MappingError};
 use crate::registry::Stored;
@@ -46,10 +45,7 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
         other => incomplete(other.to_string()),
     })?;
     let spec = match spec {
-        Snapshot::Function(spec) => {
-            let spec = with_settings(spec).map_err(incomplete)?;
-            Snapshot::Function(with_resources(spec).map_err(incomplete)?)
-        }
+        Snapshot::Function(spec) => Snapshot::Function(settings::read(spec).map_err(incomplete)?),
         // Generated manifests write an empty host where they mean none.
         Snapshot::Trigger(TriggerSpec::Http(spec)) => {
             let host = spec.host.filter(|host| !host.is_empty());
@@ -58,70 +54,6 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
         other => other,
     };
     Ok(Unit { name, spec, idle })
-}
-
-/// A function with the configs and secrets that its manifest lists, which stay in its bag as they are written.
-fn with_settings(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
-    let listed = |key: &str| {
-        let items = spec.bag.get(key).and_then(Value::as_array).into_iter().flatten();
-        items.map(pin).collect::<Result<Vec<_>, _>>()
-    };
-    let (configs, secrets) =
-        (listed("configmaps@fission.io/v1")?, listed("secrets@fission.io/v1")?);
-    spec.configs.extend(configs);
-    spec.secrets.extend(secrets);
-    Ok(spec)
-}
-
-/// A function with the limits of its `resources`, which stay in its bag as they are written.
-fn with_resources(mut spec: FunctionSpec) -> Result<FunctionSpec, String> {
-    let limits = spec.bag.get("resources@fission.io/v1").and_then(|kept| kept.get("limits"));
-    let limit = |name: &str| match limits.and_then(|limits| limits.get(name)) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let wrong = || format!("spec.resources.limits.{name}: `{text}` is no quantity");
-            quantity(&text).map(Some).ok_or_else(wrong)
-        }
-    };
-    let (memory, cpu) = (limit("memory")?, limit("cpu")?);
-    let run = &mut spec.run;
-    run.memory_bytes = run.memory_bytes.or(memory.map(|milli| milli.div_ceil(1000)));
-    run.cpu_millis = run.cpu_millis.or(cpu.map(|milli| u32::try_from(milli).unwrap_or(u32::MAX)));
-    Ok(spec)
-}
-
-/// A quantity as Kubernetes writes it, in thousandths: `500m`, `2`, `0.5`, `256Mi`, `1G`.
-fn quantity(text: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 9] = [
-        ("Ki", 1 << 10),
-        ("Mi", 1 << 20),
-        ("Gi", 1 << 30),
-        ("Ti", 1 << 40),
-        ("k", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
-        ("T", 1_000_000_000_000),
-        ("", 1),
-    ];
-    if let Some(milli) = text.strip_suffix('m') {
-        return milli.parse().ok();
-    }
-    let unit = UNITS.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, *unit)));
-    let (number, unit) = unit?;
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if part.len() > 3 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let part: u64 = format!("{part:0<3}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(part)?.checked_mul(unit)
-}
-
-fn pin(item: &Value) -> Result<MountPin, String> {
-    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-    let name = text("name").parse().map_err(|error| format!("{}: {error}", text("name")))?;
-    let mount_path = Some(text("mountPath").to_owned()).filter(|path| !path.is_empty());
-    Ok(MountPin { name, snapshot: Digest::of(b""), mount_path })
 }
 
 /// Fills in what manifests leave to the platform.
@@ -169,7 +101,7 @@ fn idle(hub: &Value) -> Vec<String> {
 }
 
 /// Properties that say nothing folio would have to act on.
-const SILENT: [&str; 18] = [
+const SILENT: [&str; 17] = [
     "ExecutorType",
     "SpecializationTimeout",
     "StrategyType",
@@ -183,7 +115,6 @@ const SILENT: [&str; 18] = [
     "methods",
     "namespace",
     "package",
-    "resources",
     "resourceversion",
     "secrets",
     "type",
@@ -201,7 +132,8 @@ fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
                 for (key, value) in value.as_object().into_iter().flatten() {
                     let name = key.split('@').next().unwrap_or(key);
                     if name != "*" && !SILENT.contains(&name) && says(value) {
-                        found.push(format!("{path}.{name}"));
+                        let parts = settings::idle(name, value).into_iter();
+                        found.extend(parts.map(|part| format!("{path}.{part}")));
                     }
                 }
             }
@@ -212,7 +144,7 @@ fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
 }
 
 /// Whether a value says anything.
-fn says(value: &Value) -> bool {
+pub(super) fn says(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(value) => *value,
@@ -220,27 +152,5 @@ fn says(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => items.iter().any(says),
         Value::Object(entries) => entries.values().any(says),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities_are_read_as_kubernetes_writes_them() {
-        for (text, milli) in [
-            ("500m", 500),
-            ("2", 2_000),
-            ("0.5", 500),
-            ("256Mi", 256 * 1024 * 1024 * 1000),
-            ("1G", 1_000_000_000_000),
-            ("1.5Ki", 1_536_000),
-        ] {
-            assert_eq!(quantity(text), Some(milli), "{text}");
-        }
-        for odd in ["", "m", "much", "1.2345", "1Xi", "-1", "99999999999999999999"] {
-            assert_eq!(quantity(odd), None, "{odd}");
-        }
     }
 }
