@@ -1,6 +1,7 @@
 //! What can be typed. Flags are declared beside the command that understands them; this is the root they hang
 //! on, and what every command shares.
 
+use clap::builder::{EnumValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
@@ -8,7 +9,7 @@ use crate::command::{
     alias, app, config, environment, function, history, invoke, kinds, maintenance, objects,
     package, route, secret, spec, storage, tag, trigger,
 };
-use crate::output::Format;
+use crate::output::{Format, Output};
 use crate::{demo, serve};
 
 /// A self-hosted function platform in which every deploy is an immutable version
@@ -32,11 +33,28 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "APP", default_value = "default")]
     pub(crate) app: AppName,
     /// Print results in this form
-    #[arg(long, short, global = true, value_name = "FORM", default_value = "table")]
-    pub(crate) output: Format,
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_name = "FORM",
+        default_value = "table",
+        value_parser = EnumValueParser::<Format>::new().map(Output::Form)
+    )]
+    output: Output,
     /// Say why, for the log
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+}
+
+impl Globals {
+    /// The form to print results in.
+    pub(crate) fn format(&self) -> Format {
+        match self.output {
+            Output::Form(format) => format,
+            Output::File(_) => Format::Table,
+        }
+    }
 }
 
 /// What folio can do.
@@ -46,7 +64,7 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     /// Work with functions, their versions, aliases and tags
     #[command(visible_alias = "fn", subcommand)]
-    Function(function::Command),
+    Function(Box<function::Command>),
     /// Work with packages and their versions
     #[command(visible_alias = "pkg", subcommand)]
     Package(package::Command),
@@ -60,7 +78,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Secret(secret::Command),
     /// Work with routes, which lead requests to functions
-    #[command(visible_alias = "httptrigger", subcommand)]
+    #[command(visible_aliases = ["httptrigger", "ht"], subcommand)]
     Route(route::Command),
     /// Work with timers, which call functions at set times
     #[command(visible_aliases = ["timetrigger", "tt"], subcommand)]

@@ -247,6 +247,13 @@ pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
     problem.is_some_and(|problem| problem.code.as_deref() == Some("missing_blob"))
 }
 
+/// Whether what was named is not there.
+pub(crate) fn is_absent(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<Problem>();
+    let code = problem.and_then(|problem| problem.code.as_deref());
+    matches!(code, Some("unit_not_found" | "environment_not_found"))
+}
+
 #[derive(Deserialize)]
 struct Refused {
     error: Refusal,

@@ -4,9 +4,11 @@
 pub(crate) mod alias;
 pub(crate) mod app;
 pub(crate) mod config;
+pub(crate) mod deleting;
 pub(crate) mod environment;
 pub(crate) mod function;
 pub(crate) mod history;
+pub(crate) mod idle;
 pub(crate) mod invoke;
 pub(crate) mod kinds;
 pub(crate) mod maintenance;
@@ -15,6 +17,7 @@ pub(crate) mod package;
 pub(crate) mod publish;
 pub(crate) mod route;
 pub(crate) mod running;
+pub(crate) mod saving;
 pub(crate) mod secret;
 pub(crate) mod settings;
 pub(crate) mod spec;
@@ -54,10 +57,11 @@ impl Session {
     }
 
     fn open(globals: Globals, config: &Config) -> Result<Self> {
+        let output = globals.format();
         let url = config.url(globals.server.as_deref());
         let client = Client::new(&url, config.token(&url)?, globals.reason)?;
         let cache = config.cache.clone();
-        Ok(Self { client, output: globals.output, cache, app: globals.app })
+        Ok(Self { client, output, cache, app: globals.app })
     }
 }
 
@@ -67,14 +71,14 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
     match command {
         Command::Serve(command) => serve::run(command, &config).await,
         Command::Demo(command) => Box::pin(demo::run(command)).await,
-        Command::Check(command) => maintenance::check(command, &config, globals.output).await,
+        Command::Check(command) => maintenance::check(command, &config, globals.format()).await,
         Command::Backup(command) => maintenance::backup(command, &config).await,
         Command::Restore(command) => maintenance::restore(command, &config).await,
         Command::Timer(trigger::timer::Command::Showschedule(command)) => {
-            trigger::timer::show_schedule(&command, globals.output)
+            trigger::timer::show_schedule(&command, globals.format())
         }
-        Command::Convert(command) => kinds::convert(&command, globals.output),
-        Command::Explain(command) => kinds::explain(&command, globals.output),
+        Command::Convert(command) => kinds::convert(&command, globals.format()),
+        Command::Explain(command) => kinds::explain(&command, globals.format()),
         Command::Completions(command) => {
             let mut script = Vec::new();
             clap_complete::generate(command.shell, &mut Cli::command(), "folio", &mut script);
@@ -88,7 +92,7 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
 /// Runs a command that asks the server.
 async fn ask(command: Command, session: &Session) -> Result<()> {
     match command {
-        Command::Function(command) => function::run(session, command).await,
+        Command::Function(command) => function::run(session, *command).await,
         Command::Package(command) => package::run(session, command).await,
         Command::Environment(command) => environment::run(session, command).await,
         Command::Config(command) => config::run(session, command).await,

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use folio_core::view::ResolvedView;
+use folio_core::view::{ResolvedView, UnitView};
 use folio_model::{AppName, Kind, Name, Qualifier, Reference, Subject};
 
 use crate::command::Session;
@@ -75,6 +75,22 @@ impl Versioned {
         Ok((unit, at.unwrap_or(Qualifier::Latest)))
     }
 
+    /// The version; if none is named, the draft or else the latest.
+    pub(crate) async fn or_draft(
+        &self,
+        session: &Session,
+        kind: Kind,
+    ) -> Result<(UnitAt, Qualifier)> {
+        let (unit, at) = self.find(session, kind).await?;
+        if let Some(at) = at {
+            return Ok((unit, at));
+        }
+        let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
+        let view: UnitView = session.client.get(&path, &[]).await?;
+        let at = if view.draft.is_some() { Qualifier::Draft } else { Qualifier::Latest };
+        Ok((unit, at))
+    }
+
     /// The version, which must be named.
     pub(crate) async fn exactly(
         &self,
@@ -89,6 +105,11 @@ impl Versioned {
     async fn find(&self, session: &Session, kind: Kind) -> Result<(UnitAt, Option<Qualifier>)> {
         find(session, kind, self.named.reference()?, self.version.clone()).await
     }
+}
+
+/// A unit as those in its app name it.
+pub(crate) fn local(unit: &UnitAt) -> Reference {
+    Reference { app: None, name: Subject::Name(unit.name.clone()), at: None }
 }
 
 /// Says that a version has to be named.

@@ -4,6 +4,7 @@
 mod table;
 
 use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -25,6 +26,15 @@ pub(crate) enum Format {
     Json,
     /// YAML
     Yaml,
+}
+
+/// What `--output` means: a form, or a file in commands that write one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// How results are printed.
+    Form(Format),
+    /// Where bytes are written.
+    File(PathBuf),
 }
 
 impl Format {
@@ -80,6 +90,11 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<()> {
 pub(crate) fn talk(text: &str) {
     // Whether anybody listens on standard error decides nothing.
     write(&mut io::stderr().lock(), format_args!("{text}\n")).unwrap_or_default();
+}
+
+/// Says bytes that are not data.
+pub(crate) fn talk_bytes(bytes: &[u8]) {
+    io::stderr().lock().write_all(bytes).unwrap_or_default();
 }
 
 /// Prints what clap made of a command line that asks for help or makes no sense.

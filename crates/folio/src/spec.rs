@@ -5,8 +5,10 @@ mod archives;
 mod directory;
 mod fetch;
 mod git;
+mod save;
 mod send;
 
 pub(crate) use self::directory::{CONFIG_FILE, Spec};
 pub(crate) use self::git::{Labels, provenance};
+pub(crate) use self::save::{Sheet, save};
 pub(crate) use self::send::{Wanted, send};

@@ -3,21 +3,25 @@
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use folio_core::environment::{EnvironmentFields, EnvironmentView};
-use folio_core::view::{Done, Removed};
-use folio_model::{EnvironmentSpec, Network, RuntimeKind};
+use folio_core::view::Done;
+use folio_model::{EnvironmentSpec, Network, RuntimeKind, Snapshot};
 use reqwest::Method;
 use serde_json::json;
 
 use super::Session;
+use super::deleting::Deleting;
+use super::idle::EnvironmentIdle;
+use super::saving::Creating;
 use crate::client::{Change, Items};
 use crate::name::Named;
 use crate::output::{Details, Format, Table};
+use crate::problem::explained;
 
 /// What one can do with environments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make an environment
-    Create(Set),
+    Create(Creating<Set>),
     /// Change an environment; what is published keeps the one it has
     Update(Set),
     /// Show one environment
@@ -26,7 +30,7 @@ pub(crate) enum Command {
     /// List environments
     List,
     /// Delete an environment; what is published keeps the one it has
-    Delete(Which),
+    Delete(Deleting),
 }
 
 /// Which environment.
@@ -50,15 +54,23 @@ pub(crate) struct Set {
     /// Start this server, which speaks Fission's environment contract; `{port}` is where it shall listen
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
-    /// Build packages that name no command of their own with this one
+    /// Build packages that name no command of their own with this one, or as this Fission image does
     #[arg(long, value_name = "COMMAND")]
     builder: Option<String>,
+    /// The command, where --builder names an image
+    #[arg(long, value_name = "COMMAND")]
+    buildcmd: Option<String>,
     /// Keep so many workers waiting for a function
     #[arg(long, value_name = "NUMBER")]
     poolsize: Option<u32>,
     /// Let functions reach this much of the network
     #[arg(long, value_name = "NETWORK")]
     network: Option<Reach>,
+    /// Let functions reach whatever the host reaches
+    #[arg(long, conflicts_with = "network")]
+    externalnetwork: bool,
+    #[command(flatten)]
+    idle: EnvironmentIdle,
     /// Refuse unless it is still at this revision
     #[arg(long, value_name = "REVISION")]
     expect: Option<u64>,
@@ -112,8 +124,12 @@ impl From<Reach> for Network {
 /// Runs a command on environments.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
-        Command::Create(set) => {
+        Command::Create(Creating { what: set, saving }) => {
             let (unit, fields) = (set.named.unit(session)?, set.fields());
+            if saving.is_wanted() {
+                let spec = fields.fresh(&unit.name).map_err(explained)?;
+                return saving.unit(&unit.app, &unit.name, Snapshot::Environment(spec));
+            }
             let body = json!({ "name": unit.name, "fields": fields });
             let change = Change::new(Method::POST).body(&body)?;
             let path = ["apps", unit.app.as_str(), "environments"];
@@ -138,25 +154,31 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let found: Items<EnvironmentView> = session.client.get(&path, &[]).await?;
             session.output.items(&found.items, table)
         }
-        Command::Delete(which) => {
-            let unit = which.named.unit(session)?;
+        Command::Delete(deleting) => {
+            let unit = deleting.unit(session)?;
             let path = ["apps", unit.app.as_str(), "environments", unit.name.as_str()];
             let change = Change::new(Method::DELETE);
-            let done: Done<Removed> = session.client.change(&path, change).await?;
-            session.output.item(&done, |_| format!("environment {} deleted", unit.name))
+            match deleting.ask(session, &path, change).await? {
+                None => Ok(()),
+                Some(done) => {
+                    session.output.item(&done, |_| format!("environment {} deleted", unit.name))
+                }
+            }
         }
     }
 }
 
 impl Set {
     fn fields(&self) -> EnvironmentFields {
+        self.idle.warn();
+        let network = self.network.or(self.externalnetwork.then_some(Reach::Egress));
         EnvironmentFields {
             runtime: self.runtime.map(Into::into),
             image: self.image.clone(),
             command: self.command.clone(),
-            builder: self.builder.clone(),
+            builder: self.buildcmd.clone().or_else(|| self.builder.clone()),
             poolsize: self.poolsize,
-            network: self.network.map(Into::into),
+            network: network.map(Into::into),
         }
     }
 }

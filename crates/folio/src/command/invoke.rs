@@ -8,7 +8,7 @@ use clap::Args;
 use folio_model::Reference;
 use futures::TryStreamExt as _;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, StatusCode};
 
 use super::Session;
 use crate::output;
@@ -37,7 +37,31 @@ pub(crate) struct Invoke {
     include: bool,
 }
 
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+/// A request to a function.
+pub(crate) struct Request {
+    /// The function.
+    pub(crate) function: Reference,
+    /// The method; GET if absent, or POST with a body.
+    pub(crate) method: Option<Method>,
+    /// The path and query.
+    pub(crate) path: String,
+    /// The headers.
+    pub(crate) header: Vec<(HeaderName, HeaderValue)>,
+    /// The body, or `@` and where it is.
+    pub(crate) data: Option<String>,
+}
+
+/// What an answer is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum To {
+    /// Data, for standard output.
+    Data,
+    /// A failure, for standard error.
+    Talk,
+}
+
+/// Reads a header.
+pub(crate) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once(':').ok_or("a header is written `Name: value`")?;
     let name = HeaderName::try_from(name.trim()).map_err(|error| error.to_string())?;
     let value = HeaderValue::try_from(value.trim()).map_err(|error| error.to_string())?;
@@ -47,6 +71,19 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 /// Calls a function. An answer of 400 or above is printed too, and is a failure.
 pub(crate) async fn run(session: &Session, invoke: Invoke) -> Result<()> {
     let Invoke { function, method, path, header, data, include } = invoke;
+    let name = function.to_string();
+    let answer = call(session, Request { function, method, path, header, data }).await?;
+    let status = answer.status();
+    if include {
+        output::bytes(head(&answer).as_bytes())?;
+    }
+    print(answer, To::Data).await?;
+    check(&name, status)
+}
+
+/// Sends a request.
+pub(crate) async fn call(session: &Session, request: Request) -> Result<Response> {
+    let Request { function, method, path, header, data } = request;
     let body = data.map(|data| body(&data)).transpose()?;
     let method = method.unwrap_or(if body.is_some() { Method::POST } else { Method::GET });
     let app = session.app(function.app.as_ref());
@@ -57,15 +94,23 @@ pub(crate) async fn run(session: &Session, invoke: Invoke) -> Result<()> {
     ];
     let headers: HeaderMap = header.into_iter().collect();
     let place = ["apps", app.as_str(), "invoke"];
-    let answer = session.client.call(&place, &query, headers, body.unwrap_or_default()).await?;
-    let status = answer.status();
-    if include {
-        output::bytes(head(&answer).as_bytes())?;
-    }
+    session.client.call(&place, &query, headers, body.unwrap_or_default()).await
+}
+
+/// Prints a body as it comes.
+pub(crate) async fn print(answer: Response, to: To) -> Result<()> {
     let mut pieces = answer.bytes_stream();
     while let Some(piece) = pieces.try_next().await.context("the function's answer broke off")? {
-        output::bytes(&piece)?;
+        match to {
+            To::Data => output::bytes(&piece)?,
+            To::Talk => output::talk_bytes(&piece),
+        }
     }
+    Ok(())
+}
+
+/// Fails if a function answered that it failed.
+pub(crate) fn check(function: &str, status: StatusCode) -> Result<()> {
     if status.is_client_error() || status.is_server_error() {
         return Err(Problem::new(format!("`{function}` answered {status}")).into());
     }

@@ -2,23 +2,33 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use folio_core::upload;
 use folio_model::Kind;
 
 use super::publish::{FunctionFields, PackageFields, PackageVersion};
+use super::saving::Creating;
+use super::version::download;
 use super::{Session, unit, version};
 use crate::name::{Named, Versioned};
+use crate::output::{self, Output};
+use crate::problem::Problem;
 
 /// What one can do with packages.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make a package as a draft
-    Create(Create),
+    Create(Creating<Create>),
     /// Change the draft, or start one from the latest version
     Update(Update),
     /// Show one package
+    #[command(visible_aliases = ["describe", "show"])]
     Get(unit::Get),
     /// Show one version of a package, with the log of its build
     Info(Versioned),
+    /// Write what a package is built from to a file, or to standard output
+    Getsrc(Part),
+    /// Write what a package runs to a file, or to standard output
+    Getdeploy(Part),
     /// List packages
     List,
     /// Delete a package with its draft and versions, and the function versions that use them
@@ -49,12 +59,29 @@ pub(crate) struct Update {
     expect: Option<u64>,
 }
 
+/// Which files of a package, and where they go.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
+    #[command(flatten)]
+    versioned: Versioned,
+    /// Write to this file [default: standard output]
+    #[arg(id = "output", long, short, value_name = "FILE", value_parser = file)]
+    output: Option<Output>,
+}
+
+fn file(text: &str) -> Result<Output, std::convert::Infallible> {
+    Ok(Output::File(text.into()))
+}
+
 /// Runs a command on packages.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     let kind = Kind::Package;
     match command {
-        Command::Create(Create { named, fields }) => {
+        Command::Create(Creating { what: Create { named, fields }, saving }) => {
             let unit = named.unit(session)?;
+            if saving.is_wanted() {
+                return saving.save(&[fields.package(&unit)?]);
+            }
             let fields = FunctionFields::from(fields).upload(session).await?;
             unit::create(session, kind, unit, fields).await
         }
@@ -65,8 +92,34 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Get(get) => unit::get(session, kind, get).await,
         Command::Info(versioned) => version::show(session, kind, versioned).await,
+        Command::Getsrc(part) => files(session, part, upload::Part::Source).await,
+        Command::Getdeploy(part) => files(session, part, upload::Part::Deployment).await,
         Command::List => unit::list(session, kind).await,
         Command::Delete(delete) => unit::delete(session, kind, delete).await,
         Command::Version(command) => version::run(session, kind, command).await,
     }
+}
+
+async fn files(session: &Session, part: Part, which: upload::Part) -> Result<()> {
+    let found = part.versioned.or_draft(session, Kind::Package).await?;
+    let answer = download::fetch(session, Kind::Package, &found, Some(which)).await;
+    let answer = answer.map_err(|error| other_part(error, which))?;
+    let Some(Output::File(file)) = part.output else { return download::to_output(answer).await };
+    let bytes = download::to_file(answer, &file, true).await?;
+    output::talk(&format!("wrote {bytes} bytes to {}", file.display()));
+    Ok(())
+}
+
+/// A refusal that says how to get what is there.
+fn other_part(mut error: anyhow::Error, which: upload::Part) -> anyhow::Error {
+    let other = match which {
+        upload::Part::Source => "it is not built: `folio pkg getdeploy` gets what runs",
+        upload::Part::Deployment => "`folio pkg getsrc` gets what it is built from",
+    };
+    if let Some(problem) = error.downcast_mut::<Problem>()
+        && problem.code.as_deref() == Some("no_such_part")
+    {
+        problem.hint = Some(other.to_owned());
+    }
+    error
 }

@@ -1,6 +1,8 @@
 //! What flags say about a function or package: its files, settings, and how to publish it. Uploads the files
 //! and makes the [`Fields`] a request carries.
 
+mod manifests;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -12,6 +14,7 @@ use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
 use super::Session;
+use super::idle::FunctionIdle;
 use super::settings::{MountFlags, RunFlags};
 use crate::client::Client;
 use crate::content::{self, Given};
@@ -60,6 +63,8 @@ pub(crate) struct FunctionFields {
     unset: Vec<String>,
     #[command(flatten)]
     mounts: MountFlags,
+    #[command(flatten)]
+    idle: FunctionIdle,
 }
 
 /// How to publish.
@@ -142,6 +147,7 @@ impl From<PackageFields> for FunctionFields {
             run: RunFlags::default(),
             unset: Vec::new(),
             mounts: MountFlags::default(),
+            idle: FunctionIdle::default(),
         }
     }
 }
@@ -149,7 +155,8 @@ impl From<PackageFields> for FunctionFields {
 impl FunctionFields {
     /// Uploads the files and names them.
     pub(crate) async fn upload(self, session: &Session) -> Result<Fields> {
-        let Self { package, pkg, entrypoint, run, unset, mounts } = self;
+        let Self { package, pkg, entrypoint, run, unset, mounts, idle } = self;
+        idle.warn();
         let (configs, secrets) = mounts.mountings();
         let PackageFields { env, code, src, deploy, buildcmd, no_cache } = package;
         let deployment = code.map(Given::Code).or(deploy.map(Given::Files));

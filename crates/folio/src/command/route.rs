@@ -1,35 +1,44 @@
 //! `folio route`: which requests at the gateway go to which function.
 
+pub(crate) mod shortcut;
+
 use std::collections::BTreeSet;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use folio_core::route::{RouteFields, RouteSetting, RouteView};
-use folio_core::view::{Done, Removed};
-use folio_model::{Cors, FULL_WEIGHT, Qualifier, Reference, RoutePath, Sticky, Target};
+use folio_core::view::Done;
+use folio_model::{
+    AppName, Cors, FULL_WEIGHT, Qualifier, Reference, RoutePath, Snapshot, Sticky, Target,
+    TriggerSpec,
+};
 use reqwest::Method;
 use serde_json::json;
 
 use super::Session;
+use super::deleting::Deleting;
+use super::idle::RouteIdle;
+use super::saving::{self, Creating};
 use crate::client::{Change, Items};
 use crate::name::Named;
 use crate::output::{Details, Format, Table, list as join};
-use crate::problem::Problem;
+use crate::problem::{Problem, explained};
+use crate::spec::Sheet;
 
 /// What one can do with routes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Lead requests to a function
-    Create(Set),
+    Create(Creating<Set>),
     /// Change a route; what is left out stays
     Update(Set),
     /// Show one route
     #[command(visible_alias = "show")]
     Get(Which),
     /// List routes
-    List,
+    List(List),
     /// Delete a route; the functions stay
-    Delete(Which),
+    Delete(Deleting),
 }
 
 /// Which route.
@@ -37,6 +46,14 @@ pub(crate) enum Command {
 pub(crate) struct Which {
     #[command(flatten)]
     named: Named,
+}
+
+/// Which routes.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only those that lead to this function
+    #[arg(long, value_name = "FUNCTION")]
+    function: Option<folio_model::Name>,
 }
 
 /// A route as it shall be.
@@ -70,10 +87,16 @@ pub(crate) struct Set {
     #[arg(long, value_name = "PERCENT", requires = "function")]
     weight: Vec<u32>,
     /// Lead to this version of the function
-    #[arg(long, value_name = "VERSION", requires = "function", conflicts_with = "alias")]
+    #[arg(
+        long,
+        visible_alias = "function-version",
+        value_name = "VERSION",
+        requires = "function",
+        conflicts_with = "alias"
+    )]
     version: Option<Qualifier>,
     /// Lead to whatever this alias of the function points to
-    #[arg(long, value_name = "ALIAS", requires = "function")]
+    #[arg(long, visible_alias = "function-alias", value_name = "ALIAS", requires = "function")]
     alias: Option<Qualifier>,
     /// Keep a client with one version: `header:NAME`, `cookie:NAME` or `address`
     #[arg(long, value_name = "WHAT", value_parser = sticky)]
@@ -83,6 +106,8 @@ pub(crate) struct Set {
     unset: Vec<RouteSetting>,
     #[command(flatten)]
     cors: CorsFlags,
+    #[command(flatten)]
+    idle: RouteIdle,
     /// Refuse unless it is still at this revision
     #[arg(long, value_name = "REVISION")]
     expect: Option<u64>,
@@ -132,14 +157,15 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     let routes = ["apps", app.as_str(), "routes"];
     let client = &session.client;
     match command {
-        Command::Create(mut set) => {
+        Command::Create(Creating { what: mut set, saving }) => {
             if set.method.is_empty() {
                 set.method.push("GET".to_owned());
             }
             let (name, fields) = (set.name(), set.fields()?);
-            let body = json!({ "name": name, "fields": fields });
-            let change = Change::new(Method::POST).body(&body)?;
-            said(session, &client.change(&routes, change).await?, "created")
+            if saving.is_wanted() {
+                return saving.save(&[sheet(&app, name, &fields)?]);
+            }
+            create(session, &app, (name, fields)).await
         }
         Command::Update(set) => {
             let Some(name) = set.name() else {
@@ -156,17 +182,47 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let view: RouteView = client.get(&path, &[]).await?;
             session.output.item(&view, |view| details(view).to_string())
         }
-        Command::List => {
-            let found: Items<RouteView> = client.get(&routes, &[]).await?;
+        Command::List(List { function }) => {
+            let mut found: Items<RouteView> = client.get(&routes, &[]).await?;
+            if let Some(function) = function {
+                let leads = |target: &Target| target.name() == Some(&function);
+                found.items.retain(|view| view.spec.targets.iter().any(leads));
+            }
             session.output.items(&found.items, table)
         }
-        Command::Delete(which) => {
-            let unit = which.named.unit(session)?;
+        Command::Delete(deleting) => {
+            let unit = deleting.unit(session)?;
             let path = ["apps", unit.app.as_str(), "routes", unit.name.as_str()];
-            let done: Done<Removed> = client.change(&path, Change::new(Method::DELETE)).await?;
-            session.output.item(&done, |_| format!("route {} deleted", unit.name))
+            match deleting.ask(session, &path, Change::new(Method::DELETE)).await? {
+                None => Ok(()),
+                Some(done) => {
+                    session.output.item(&done, |_| format!("route {} deleted", unit.name))
+                }
+            }
         }
     }
+}
+
+/// Makes a route.
+pub(crate) async fn create(
+    session: &Session,
+    app: &AppName,
+    (name, fields): (Option<folio_model::Name>, RouteFields),
+) -> Result<()> {
+    let change = Change::new(Method::POST).body(&json!({ "name": name, "fields": fields }))?;
+    let path = ["apps", app.as_str(), "routes"];
+    said(session, &session.client.change(&path, change).await?, "created")
+}
+
+/// The manifest of a route.
+pub(crate) fn sheet(
+    app: &AppName,
+    name: Option<folio_model::Name>,
+    fields: &RouteFields,
+) -> Result<Sheet> {
+    let spec = fields.fresh().map_err(explained)?;
+    let name = name.unwrap_or_else(saving::fresh_name);
+    saving::sheet(app, &name, Snapshot::Trigger(TriggerSpec::Http(spec)))
 }
 
 impl Set {
@@ -175,6 +231,7 @@ impl Set {
     }
 
     fn fields(self) -> Result<RouteFields> {
+        self.idle.warn();
         let prefix = self.prefix.map(|path| RoutePath::Prefix { path, keep: self.keep_prefix });
         let methods: BTreeSet<_> = self.method.iter().map(|word| word.to_uppercase()).collect();
         let at = self.version.or(self.alias);

@@ -37,6 +37,9 @@ pub(crate) struct RunFlags {
     /// Replace a worker after so many requests; 1 gives each request a fresh one
     #[arg(long, value_name = "NUMBER")]
     requests_per_worker: Option<u32>,
+    /// Give each request a fresh worker
+    #[arg(long, visible_alias = "yolo", conflicts_with = "requests_per_worker")]
+    onceonly: bool,
 }
 
 /// What a function reads, in place of what it reads so far.
@@ -90,7 +93,7 @@ impl RunFlags {
             idle_ms: self.idle.map(ms),
             scale_min: self.minscale,
             scale_max: self.maxscale,
-            requests_per_worker: self.requests_per_worker,
+            requests_per_worker: self.requests_per_worker.or(self.onceonly.then_some(1)),
         }
     }
 }
@@ -101,7 +104,7 @@ fn variable(text: &str) -> Result<(String, String), &'static str> {
 }
 
 /// A time; a bare number is seconds, as Fission has it.
-fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse() {
         return Ok(Duration::from_secs(seconds));
     }

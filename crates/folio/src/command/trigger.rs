@@ -7,16 +7,18 @@ pub(crate) mod watch;
 use anyhow::Result;
 use clap::Args;
 use folio_core::trigger::{TriggerFields, TriggerType, TriggerView};
-use folio_core::view::{Done, Removed};
-use folio_model::{Name, Qualifier, Reference, Target, TriggerSpec};
+use folio_core::view::Done;
+use folio_model::{Name, Qualifier, Reference, Snapshot, Target, TriggerSpec};
 use reqwest::Method;
 use serde_json::json;
 
+use super::deleting::Deleting;
+use super::saving::{self, Saving};
 use super::{Session, route};
 use crate::client::{Change, Items};
 use crate::name::Named;
 use crate::output::{Details, Format, Table};
-use crate::problem::Problem;
+use crate::problem::{Problem, explained};
 
 /// Which trigger.
 #[derive(Debug, Args)]
@@ -69,9 +71,19 @@ impl Calls {
     }
 }
 
-async fn create(session: &Session, called: Called, fields: TriggerFields) -> Result<()> {
+async fn create(
+    session: &Session,
+    called: Called,
+    fields: TriggerFields,
+    saving: Saving,
+) -> Result<()> {
     let app = session.app(None);
     let name = called.positional.or(called.name);
+    if saving.is_wanted() {
+        let spec = fields.fresh().map_err(explained)?;
+        let name = name.unwrap_or_else(saving::fresh_name);
+        return saving.unit(&app, &name, Snapshot::Trigger(spec));
+    }
     let change = Change::new(Method::POST).body(&json!({ "name": name, "fields": fields }))?;
     let path = ["apps", app.as_str(), "triggers"];
     said(session, &session.client.change(&path, change.expect(called.expect)).await?, "created")
@@ -116,11 +128,15 @@ async fn show(
     session.output.item(&view, |view| details(view).to_string())
 }
 
-async fn delete(session: &Session, which: &Which, of: TriggerType) -> Result<()> {
-    let unit = which.named.unit(session)?;
+async fn delete(session: &Session, deleting: &Deleting, of: TriggerType) -> Result<()> {
+    let unit = deleting.unit(session)?;
     let path = ["apps", unit.app.as_str(), "triggers", unit.name.as_str()];
-    let done: Done<Removed> = session.client.change(&path, Change::new(Method::DELETE)).await?;
-    session.output.item(&done, |_| format!("{} {} deleted", of.noun(), unit.name))
+    match deleting.ask(session, &path, Change::new(Method::DELETE)).await? {
+        Some(done) => {
+            session.output.item(&done, |_| format!("{} {} deleted", of.noun(), unit.name))
+        }
+        None => Ok(()),
+    }
 }
 
 fn said(session: &Session, done: &Done<TriggerView>, verb: &str) -> Result<()> {

@@ -8,6 +8,7 @@ use folio_model::{Kind, RunSettings, Snapshot};
 use reqwest::Method;
 use serde_json::json;
 
+use super::deleting::Deleting;
 use super::{Session, alias};
 use crate::client::{Change, Items};
 use crate::name::{Named, UnitAt};
@@ -24,7 +25,7 @@ pub(crate) struct Get {
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    named: Named,
+    deleting: Deleting,
     /// Take its versions out of tags, too
     #[arg(long)]
     cascade: bool,
@@ -71,6 +72,14 @@ pub(crate) async fn get(session: &Session, kind: Kind, get: Get) -> Result<()> {
     session.output.item(&view, |view| details(view).to_string())
 }
 
+/// Shows a unit in one line.
+pub(crate) async fn meta(session: &Session, kind: Kind, get: Get) -> Result<()> {
+    let unit = get.named.unit(session)?;
+    let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
+    let view: UnitView = session.client.get(&path, &[]).await?;
+    session.output.items(&[view], table)
+}
+
 /// Lists the units of a kind.
 pub(crate) async fn list(session: &Session, kind: Kind) -> Result<()> {
     let app = session.app(None);
@@ -81,14 +90,16 @@ pub(crate) async fn list(session: &Session, kind: Kind) -> Result<()> {
 
 /// Deletes a unit and what belongs to it.
 pub(crate) async fn delete(session: &Session, kind: Kind, delete: Delete) -> Result<()> {
-    let unit = delete.named.unit(session)?;
+    let unit = delete.deleting.unit(session)?;
     let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
     let mut change = Change::new(Method::DELETE).expect(delete.expect);
     if delete.cascade {
         change = change.query("cascade", true);
     }
-    let done: Done<Removed> = session.client.change(&path, change).await?;
-    session.output.item(&done, |done| removed(&done.result))
+    match delete.deleting.ask(session, &path, change).await? {
+        Some(done) => session.output.item(&done, |done| removed(&done.result)),
+        None => Ok(()),
+    }
 }
 
 /// What a delete removed, a line each.

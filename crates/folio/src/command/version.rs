@@ -1,7 +1,7 @@
 //! Versions of functions and packages: publish, list, show, describe, download, delete, compare.
 
 mod build;
-mod download;
+pub(crate) mod download;
 mod show;
 
 use std::str::FromStr;

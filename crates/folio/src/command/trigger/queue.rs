@@ -7,13 +7,16 @@ use folio_model::{QueueSpec, TriggerSpec};
 
 use super::{Called, Calls, Which};
 use crate::command::Session;
+use crate::command::deleting::Deleting;
+use crate::command::idle::QueueIdle;
+use crate::command::saving::Creating;
 use crate::output::{Details, Format, Table};
 
 /// What one can do with triggers of messages.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Call a function for every message of a topic
-    Create(Set),
+    Create(Creating<Set>),
     /// Change a trigger; what is left out stays
     Update(Set),
     /// List triggers of messages
@@ -22,7 +25,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "get")]
     Show(Which),
     /// Delete a trigger; the functions stay
-    Delete(Which),
+    Delete(Deleting),
 }
 
 /// A trigger of messages as it shall be.
@@ -53,14 +56,16 @@ pub(crate) struct Set {
     maxreplicacount: Option<u32>,
     #[command(flatten)]
     calls: Calls,
+    #[command(flatten)]
+    idle: QueueIdle,
 }
 
 /// Runs a command on triggers of messages.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
-        Command::Create(set) => {
-            let (called, fields) = set.fields()?;
-            super::create(session, called, fields).await
+        Command::Create(Creating { what, saving }) => {
+            let (called, fields) = what.fields()?;
+            super::create(session, called, fields, saving).await
         }
         Command::Update(set) => {
             let (called, fields) = set.fields()?;
@@ -68,12 +73,13 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::List => super::list(session, TriggerType::Queue, table).await,
         Command::Show(which) => super::show(session, &which, details).await,
-        Command::Delete(which) => super::delete(session, &which, TriggerType::Queue).await,
+        Command::Delete(deleting) => super::delete(session, &deleting, TriggerType::Queue).await,
     }
 }
 
 impl Set {
     fn fields(self) -> Result<(Called, TriggerFields)> {
+        self.idle.warn();
         let fields = QueueFields {
             queue: self.mqtype,
             topic: self.topic,

@@ -8,6 +8,8 @@ use folio_model::{Misfire, TimerSpec, Timestamp, TriggerSpec, VersionId};
 
 use super::{Called, Calls, Which};
 use crate::command::Session;
+use crate::command::deleting::Deleting;
+use crate::command::saving::Creating;
 use crate::output::{Details, Format, Table};
 use crate::problem::Problem;
 
@@ -15,7 +17,7 @@ use crate::problem::Problem;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Call a function, or a group of them, at set times
-    Create(Set),
+    Create(Creating<Set>),
     /// Change a timer; what is left out stays
     Update(Set),
     /// List timers
@@ -24,7 +26,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "get")]
     Show(Which),
     /// Delete a timer; the functions stay
-    Delete(Which),
+    Delete(Deleting),
     /// Show when a cron expression comes
     Showschedule(ShowSchedule),
 }
@@ -88,9 +90,9 @@ pub(crate) struct ShowSchedule {
 /// Runs a command on timers.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
-        Command::Create(set) => {
-            let (called, fields) = set.fields()?;
-            super::create(session, called, fields).await
+        Command::Create(Creating { what, saving }) => {
+            let (called, fields) = what.fields()?;
+            super::create(session, called, fields, saving).await
         }
         Command::Update(set) => {
             let (called, fields) = set.fields()?;
@@ -98,7 +100,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::List => super::list(session, TriggerType::Timer, table).await,
         Command::Show(which) => super::show(session, &which, details).await,
-        Command::Delete(which) => super::delete(session, &which, TriggerType::Timer).await,
+        Command::Delete(deleting) => super::delete(session, &deleting, TriggerType::Timer).await,
         Command::Showschedule(command) => show_schedule(&command, session.output),
     }
 }

@@ -7,13 +7,15 @@ use folio_model::{Name, TriggerSpec};
 
 use super::{Called, Calls, Which};
 use crate::command::Session;
+use crate::command::deleting::Deleting;
+use crate::command::saving::Creating;
 use crate::output::{Details, Format, Table};
 
 /// What one can do with watches.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Call a function for every change of an object
-    Create(Set),
+    Create(Creating<Set>),
     /// Change a watch; what is left out stays
     Update(Set),
     /// List watches
@@ -22,7 +24,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "get")]
     Show(Which),
     /// Delete a watch; the functions stay
-    Delete(Which),
+    Delete(Deleting),
 }
 
 /// A watch as it shall be.
@@ -43,9 +45,9 @@ pub(crate) struct Set {
 /// Runs a command on watches.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
-        Command::Create(set) => {
-            let (called, fields) = set.fields()?;
-            super::create(session, called, fields).await
+        Command::Create(Creating { what, saving }) => {
+            let (called, fields) = what.fields()?;
+            super::create(session, called, fields, saving).await
         }
         Command::Update(set) => {
             let (called, fields) = set.fields()?;
@@ -53,7 +55,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::List => super::list(session, TriggerType::Watch, table).await,
         Command::Show(which) => super::show(session, &which, details).await,
-        Command::Delete(which) => super::delete(session, &which, TriggerType::Watch).await,
+        Command::Delete(deleting) => super::delete(session, &deleting, TriggerType::Watch).await,
     }
 }
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use folio_core::upload::Part;
-use folio_model::{Digest, EntryName, Kind};
+use folio_model::{Digest, EntryName, Kind, Qualifier};
 use reqwest::Response;
 use sha2::{Digest as _, Sha256};
 
 use super::{Session, version, words};
-use crate::name::Versioned;
+use crate::name::{UnitAt, Versioned};
 use crate::output;
 use crate::problem::Problem;
 
@@ -36,17 +36,13 @@ pub(crate) struct Download {
 
 /// Downloads the files of a version.
 pub(super) async fn run(session: &Session, kind: Kind, download: Download) -> Result<()> {
-    let (unit, at) = download.versioned.or_latest(session, kind).await?;
-    let mut path = version(&unit, kind, &at);
-    path.push("download".to_owned());
+    let found = download.versioned.or_latest(session, kind).await?;
     let part = match (download.source, download.deployment) {
         (true, _) => Some(Part::Source),
         (_, true) => Some(Part::Deployment),
         _ => None,
     };
-    let part = part.map(|part| serde_json::to_value(part).map(text)).transpose()?;
-    let query: Vec<_> = part.into_iter().map(|part| ("part", part)).collect();
-    let answer = session.client.fetch(&words(&path), &query).await?;
+    let answer = fetch(session, kind, &found, part).await?;
     match download.file {
         Some(file) if file.as_os_str() == "-" => to_output(answer).await,
         file => {
@@ -61,11 +57,26 @@ pub(super) async fn run(session: &Session, kind: Kind, download: Download) -> Re
     }
 }
 
+/// Asks for the files of a version or a draft.
+pub(crate) async fn fetch(
+    session: &Session,
+    kind: Kind,
+    (unit, at): &(UnitAt, Qualifier),
+    part: Option<Part>,
+) -> Result<Response> {
+    let mut path = version(unit, kind, at);
+    path.push("download".to_owned());
+    let part = part.map(|part| serde_json::to_value(part).map(text)).transpose()?;
+    let query: Vec<_> = part.into_iter().map(|part| ("part", part)).collect();
+    session.client.fetch(&words(&path), &query).await
+}
+
 fn text(value: serde_json::Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-async fn to_output(mut answer: Response) -> Result<()> {
+/// Writes a download to standard output.
+pub(crate) async fn to_output(mut answer: Response) -> Result<()> {
     let mut check = Check::new(&answer);
     while let Some(piece) = answer.chunk().await.context("the download broke off")? {
         check.take(&piece);
@@ -74,7 +85,8 @@ async fn to_output(mut answer: Response) -> Result<()> {
     check.finish()
 }
 
-async fn to_file(mut answer: Response, file: &Path, force: bool) -> Result<u64> {
+/// Writes a download to a file, which appears when it is complete.
+pub(crate) async fn to_file(mut answer: Response, file: &Path, force: bool) -> Result<u64> {
     let context = || format!("cannot write `{}`", file.display());
     if !force && file.exists() {
         let problem = Problem::new(format!("`{}` is there already", file.display()));
@@ -130,7 +142,7 @@ impl Check {
 }
 
 /// The name the server gives, which may only be a plain name.
-fn suggested(answer: &Response) -> Result<PathBuf> {
+pub(crate) fn suggested(answer: &Response) -> Result<PathBuf> {
     let header = answer.headers().get("Content-Disposition").and_then(|value| value.to_str().ok());
     let name = header.and_then(name_in);
     let name = name.and_then(|name| name.parse::<EntryName>().ok());
