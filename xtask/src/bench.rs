@@ -1,6 +1,7 @@
 //! Measures folio beside its peers, as ratios within one run. Nothing here fails because something is slow: each
 //! figure stands beside its goal, and a person reads them.
 
+mod apply;
 mod gateway;
 mod serving;
 mod trees;
@@ -23,6 +24,8 @@ pub(crate) enum Subject {
     Trees,
     /// Functions behind the gateway against wasmtime, workerd, Node, uvicorn and the functions frameworks
     Gateway,
+    /// Ten thousand functions in one spec directory against git
+    Apply,
     /// Generating the types of six real providers, and converting between versions
     Hub,
 }
@@ -46,6 +49,11 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             build()?;
             gateway::run()?;
             bench("folio-gateway", "overhead")
+        }
+        Subject::Apply => {
+            setup::install(&[("time", "time")])?;
+            build()?;
+            apply::run()
         }
         Subject::Hub => {
             bench("hubgen", "generate")?;

@@ -1,5 +1,5 @@
 //! Starts programs for the other modules; the only place that does. Everything runs in the
-//! project's root, whatever directory the task was started from.
+//! project's root or where it is told to, whatever directory the task was started from.
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -14,21 +14,28 @@ pub(crate) struct Program<'a> {
     pub(crate) name: &'a str,
     pub(crate) arguments: &'a [&'a str],
     pub(crate) environment: &'a [(&'a str, &'a str)],
+    /// Where it runs, if not in the project's root.
+    pub(crate) directory: Option<&'a Path>,
 }
 
 impl<'a> Program<'a> {
     pub(crate) const fn new(name: &'a str, arguments: &'a [&'a str]) -> Self {
-        Self { name, arguments, environment: &[] }
+        Self { name, arguments, environment: &[], directory: None }
     }
 
     pub(crate) const fn with(self, environment: &'a [(&'a str, &'a str)]) -> Self {
         Self { environment, ..self }
     }
 
+    pub(crate) const fn at(self, directory: &'a Path) -> Self {
+        Self { directory: Some(directory), ..self }
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the one place in xtask that starts programs")]
     fn command(&self) -> Command {
         let mut command = Command::new(self.name);
-        command.args(self.arguments).envs(self.environment.iter().copied()).current_dir(root());
+        command.args(self.arguments).envs(self.environment.iter().copied());
+        command.current_dir(self.directory.unwrap_or(root()));
         command
     }
 }
@@ -55,13 +62,20 @@ pub(crate) fn stream(program: &Program<'_>) -> Result<()> {
 
 /// Runs a program to its end and returns what it wrote to standard output.
 pub(crate) fn output(program: &Program<'_>) -> Result<String> {
+    Ok(both(program)?.0)
+}
+
+/// Runs a program to its end and returns what it wrote to standard output and to standard error.
+pub(crate) fn both(program: &Program<'_>) -> Result<(String, String)> {
     let output =
         program.command().output().with_context(|| format!("cannot start `{}`", program.name))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("`{program}` ended with {}: {}", output.status, said.trim());
     }
-    String::from_utf8(output.stdout).with_context(|| format!("`{program}` did not write text"))
+    let text =
+        |bytes| String::from_utf8(bytes).with_context(|| format!("`{program}` did not write text"));
+    Ok((text(output.stdout)?, text(output.stderr)?))
 }
 
 /// Starts a program that runs beside us and talks on standard error.
