@@ -3,17 +3,19 @@
 //! A rule pushes edits and never fills in a [`Change`] itself, so no rule can forget the app version, a
 //! snapshot, or a blob that must be kept.
 
+mod touched;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
     AppName, Build, BuildRecord, Change, Content, Digest, Draft, Edit, Kind, Number, Origin,
-    PackageSpec, Place, Placement, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version, VersionId,
-    VersionKey,
+    PackageSpec, Place, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use self::touched::Touched;
 use crate::Caller;
 use crate::ports::{Clock, State, StoreError};
 
@@ -31,20 +33,6 @@ pub(crate) struct Builder<'a> {
     forgotten: BTreeSet<Digest>,
     /// What the app version it makes is to be called.
     app_version: Option<VersionId>,
-}
-
-/// What the edits so far make of one unit.
-struct Touched {
-    key: UnitKey,
-    exists: bool,
-    latest: Option<Number>,
-    newest: Option<Number>,
-    draft: Option<Digest>,
-    /// Versions that appear and can be called.
-    added: BTreeMap<Number, (VersionId, Digest)>,
-    /// Versions that appear and have to be built.
-    waiting: BTreeMap<Number, (VersionId, Digest)>,
-    removed: BTreeSet<Number>,
 }
 
 impl<'a> Builder<'a> {
@@ -430,79 +418,4 @@ pub(crate) struct NewVersion {
     pub(crate) uses: Option<VersionKey>,
     pub(crate) archive: Option<Digest>,
     pub(crate) description: String,
-}
-
-impl Touched {
-    fn new(key: UnitKey) -> Self {
-        Self {
-            key,
-            exists: true,
-            latest: None,
-            newest: None,
-            draft: None,
-            added: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            removed: BTreeSet::new(),
-        }
-    }
-
-    /// Where the unit stands in the app after the change; nothing if it can no longer be seen.
-    fn placement(&self, uid: UnitUid, state: &dyn State) -> Result<Option<Placement>, StoreError> {
-        let latest = self.latest(uid, state)?;
-        let pending = self.pending(uid, state, latest.as_ref().map(|(number, _, _)| *number))?;
-        let visible = latest.is_some() || pending.is_some() || self.draft.is_some();
-        let visible = self.exists && visible;
-        Ok(visible.then(|| Placement {
-            uid,
-            kind: self.key.kind,
-            name: self.key.name.clone(),
-            latest,
-            pending,
-            draft: self.draft,
-        }))
-    }
-
-    /// The newest version, if it cannot be called.
-    fn pending(
-        &self,
-        unit: UnitUid,
-        state: &dyn State,
-        latest: Option<Number>,
-    ) -> Result<Option<(Number, VersionId, Digest)>, StoreError> {
-        let mut kept = match self.newest.filter(|newest| Some(*newest) > latest) {
-            Some(number) => state.version(VersionKey { unit, number })?,
-            None => None,
-        };
-        while let Some(version) = &kept
-            && self.removed.contains(&version.number)
-        {
-            kept = state.version_before(VersionKey { unit, number: version.number })?;
-        }
-        let kept = kept.map(|version| (version.number, version.id, version.snapshot));
-        let waiting = self.waiting.last_key_value();
-        let waiting = waiting.map(|(number, (id, snapshot))| (*number, id.clone(), *snapshot));
-        let newest = kept.into_iter().chain(waiting).max_by_key(|(number, _, _)| *number);
-        Ok(newest.filter(|(number, _, _)| Some(*number) > latest))
-    }
-
-    fn latest(
-        &self,
-        unit: UnitUid,
-        state: &dyn State,
-    ) -> Result<Option<(Number, VersionId, Digest)>, StoreError> {
-        let newest_added = self.added.last_key_value().map(|(number, _)| *number);
-        let mut kept = match self.latest.filter(|latest| Some(*latest) > newest_added) {
-            Some(number) => state.version(VersionKey { unit, number })?,
-            None => None,
-        };
-        while let Some(version) = &kept
-            && self.removed.contains(&version.number)
-        {
-            kept = state.ready_before(VersionKey { unit, number: version.number })?;
-        }
-        let kept = kept.map(|version| (version.number, version.id, version.snapshot));
-        let added = self.added.last_key_value();
-        let added = added.map(|(number, (id, snapshot))| (*number, id.clone(), *snapshot));
-        Ok(kept.into_iter().chain(added).max_by_key(|(number, _, _)| *number))
-    }
 }

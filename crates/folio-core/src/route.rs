@@ -289,7 +289,15 @@ impl Folio {
             };
             let spec = lay_over(builder.state, &app, base.clone(), &fields)?;
             if let Some(unit) = unit.as_ref().filter(|_| base.as_ref() == Some(&spec)) {
-                return seen(builder.state, unit)?.ok_or_else(|| other(&key));
+                let view = seen(builder.state, unit)?.ok_or_else(|| other(&key))?;
+                if fields.targets.is_none() || view.spec == spec {
+                    return Ok(view);
+                }
+                // A canary moved its shares, and now they are to be what the spec says again.
+                builder.clear_split(unit)?;
+                builder.say(format!("change route {}", key.name));
+                let revision = builder.state.head()? + 1;
+                return Ok(RouteView { revision, spec, ..view });
             }
             paths.check(builder.state, &key, &spec)?;
             set(builder, &key, spec)

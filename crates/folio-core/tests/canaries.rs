@@ -267,6 +267,12 @@ async fn a_route_is_moved_without_a_version_and_heard_of_at_once() {
         let why = "route r was changed".to_owned();
         assert_eq!(running.canary().await.phase, CanaryPhase::Aborted { why });
         assert_eq!(running.route_shares().await, [3_000, 7_000]);
+        // Also where that is what the route said before the canary.
+        running.start(over_route(Some(old), new)).await.unwrap();
+        running.route(&[(old, 3_000), (new, 7_000)], Onto::Existing).await;
+        assert_eq!(*told.lock().unwrap(), [3_000, 7_000]);
+        running.look().await;
+        assert!(matches!(running.canary().await.phase, CanaryPhase::Aborted { .. }));
         running.start(over_route(Some(old), new)).await.unwrap();
         let at = (&app(), &name("r"));
         running.world.folio.delete_route(&running.world.caller, at, None).await.unwrap();

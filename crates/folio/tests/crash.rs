@@ -1,6 +1,7 @@
 //! The real binary, killed: at every named point, at random moments under load, and with the power cut. What was
 //! acknowledged must be there afterwards, and what was not must be there whole or not at all.
 
+mod apply;
 mod client;
 mod points;
 mod power;

@@ -1,6 +1,7 @@
 #![cfg(test)]
 //! What a user sees, checked against the real program: the transcripts, and what does not fit into one.
 
+mod archives;
 mod commands;
 mod crash;
 mod downloads;

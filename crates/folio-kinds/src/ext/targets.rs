@@ -36,7 +36,8 @@ impl Plain {
             if self.weights.iter().any(|(_, weight)| !(0..=FULL / PER_CENT).contains(weight)) {
                 return None;
             }
-            let shares = self.weights.into_iter().filter(|(_, weight)| *weight > 0);
+            // One without a share is there for a canary to give it some.
+            let shares = self.weights.into_iter();
             let shares: Vec<_> = shares.map(|(name, weight)| (name, weight * PER_CENT)).collect();
             return (sum(&shares) == FULL).then_some(shares);
         }
@@ -69,7 +70,7 @@ impl Plain {
         let weights: Option<Vec<_>> = targets
             .iter()
             .map(|(name, weight)| {
-                let is_whole = weight % PER_CENT == 0 && *weight > 0 && !name.contains('@');
+                let is_whole = weight % PER_CENT == 0 && *weight >= 0 && !name.contains('@');
                 is_whole.then(|| ((*name).clone(), weight / PER_CENT))
             })
             .collect();

@@ -81,18 +81,22 @@ impl Client {
         }
     }
 
-    /// Publishes a function version made of new bytes.
+    /// Publishes a function version made of new bytes. Nothing is kept that no version uses yet, so a sweep may come
+    /// between the upload and the publish; both are repeated then, as the command line does.
     pub(super) async fn publish(&self, function: &str, id: &str, key: &str) -> Answer {
-        let Some(tree) = self.upload(&content(function, id)).await else {
-            return Answer::Unknown;
-        };
-        let body = json!({
-            "start": "fresh",
-            "id": id,
-            "fields": { "environment": "nodejs", "deployment": { "tree": tree, "layout": "file" } },
-        });
-        let path = format!("/apps/default/functions/{function}/versions");
-        self.send(Method::POST, &path, &body, key).await
+        loop {
+            let Some(tree) = self.upload(&content(function, id)).await else {
+                return Answer::Unknown;
+            };
+            let deployment = json!({ "tree": tree, "layout": "file" });
+            let fields = json!({ "environment": "nodejs", "deployment": deployment });
+            let body = json!({ "start": "fresh", "id": id, "fields": fields });
+            let path = format!("/apps/default/functions/{function}/versions");
+            match self.send(Method::POST, &path, &body, key).await {
+                Answer::Refused(_, said) if said["error"]["code"] == "missing_blob" => {}
+                other => return other,
+            }
+        }
     }
 }
 

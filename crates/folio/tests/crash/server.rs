@@ -82,7 +82,7 @@ pub(super) fn check(data: &Path) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
-fn folio() -> Command {
+pub(super) fn folio() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_folio"));
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped());
     command
