@@ -38,6 +38,16 @@ pub enum Error {
         /// The nearest id or alias it has.
         near: Option<String>,
     },
+    /// The version is no more.
+    #[error("version `{at}` of {kind} `{name}` was deleted")]
+    Deleted {
+        /// The unit's kind.
+        kind: Kind,
+        /// The unit's name.
+        name: Name,
+        /// The version's id.
+        at: String,
+    },
     /// The unit was never published.
     #[error("{kind} `{name}` has no published version")]
     Unpublished {
@@ -91,7 +101,7 @@ impl Explain for Error {
         match self {
             Self::NoApp(_) => Code("app_not_found"),
             Self::NoUnit { .. } => Code("unit_not_found"),
-            Self::NoVersion { .. } => Code("version_not_found"),
+            Self::NoVersion { .. } | Self::Deleted { .. } => Code("version_not_found"),
             Self::Unpublished { .. } => Code("never_published"),
             Self::NoDraft { .. } => Code("draft_not_found"),
             Self::IsDraft { .. } => Code("draft_not_version"),
@@ -122,7 +132,7 @@ impl Explain for Error {
                 Some(format!("{lists} show what exists"))
             }
             Self::NoUnit { kind, .. } => Some(format!("`folio {kind} list` shows what exists")),
-            Self::NoVersion { kind, name, .. } => {
+            Self::NoVersion { kind, name, .. } | Self::Deleted { kind, name, .. } => {
                 Some(format!("`folio {kind} version list {name}` shows what exists"))
             }
             Self::Unpublished { kind, name } | Self::IsDraft { kind, name } => {
@@ -339,6 +349,15 @@ const SUGGESTION_VERSIONS: u64 = 100;
 
 fn no_version(state: &dyn State, unit: &Unit, at: &Qualifier) -> Result<Error, StoreError> {
     let newest = unit.next_number.get().saturating_sub(1);
+    let was_there = match at {
+        Qualifier::Named(id) => state.version_by_id(unit.uid, id)?.is_some(),
+        Qualifier::Number(number) => *number < unit.next_number,
+        Qualifier::Latest | Qualifier::Draft => false,
+    };
+    if was_there {
+        let (kind, name) = (unit.key.kind, unit.key.name.clone());
+        return Ok(Error::Deleted { kind, name, at: at.to_string() });
+    }
     let page = Page { after: newest.saturating_sub(SUGGESTION_VERSIONS), limit: usize::MAX };
     let versions = state.versions(unit.uid, page)?;
     let aliases = state.aliases(unit.uid)?;

@@ -280,6 +280,8 @@ impl Pipes {
 pub fn stage() -> ! {
     match warden::serve() {
         Ok(()) => std::process::exit(0),
+        // Whoever started this has gone, and there is nobody to tell.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(1),
         Err(error) => {
             // There is no other way to be heard: whoever started this listens on a socket it may not have.
             drop(io::Write::write_all(&mut io::stderr(), format!("jail: {error}\n").as_bytes()));

@@ -2,6 +2,7 @@
 //! What a user sees, checked against the real program: the transcripts, and what does not fit into one.
 
 mod archives;
+mod canaries;
 mod commands;
 mod crash;
 mod downloads;

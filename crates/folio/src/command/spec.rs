@@ -253,10 +253,10 @@ async fn validate(session: &Session, command: Validate) -> Result<()> {
 
 async fn destroy(session: &Session, command: Destroy) -> Result<()> {
     let Destroy { place, force } = command;
-    let deployment = if force {
-        config(&place.specdir)?
-    } else {
-        owner(&Spec::read(&place.specdir, place.specignore.as_deref())?)?
+    // What goes is what the deployment owns, whatever its manifests say by now.
+    let deployment = match config(&place.specdir) {
+        Err(_) if !force => owner(&Spec::read(&place.specdir, place.specignore.as_deref())?)?,
+        found => found?,
     };
     let wanted = Wanted {
         app: session.app(None),
