@@ -89,7 +89,7 @@ pub(crate) enum Command {
     /// Work with watches, which call functions when objects change
     #[command(visible_alias = "w", subcommand)]
     Watch(trigger::watch::Command),
-    /// Let new code have more and more of the calls, as long as it answers well
+    /// Let new code have more and more of the calls
     #[command(visible_alias = "canary-config", subcommand)]
     Canary(canary::Command),
     /// Apply a directory of manifests
