@@ -122,6 +122,7 @@ impl<P: Names, Q: Names, B: Payload> FromRequest<Folio> for Change<P, Q, B> {
             Read::<P, Q>::new(request, folio).await?;
         caller.reason = headers::reason(&parts.headers)?;
         caller.git = headers::git(&parts.headers)?;
+        caller.releasing = headers::releasing(&parts.headers)?;
         let if_match = headers::if_match(&parts.headers)?;
         let key = headers::idempotency_key(&parts.headers)?;
         let (body, bytes) = body::read(&parts.headers, body, folio).await?;
@@ -198,12 +199,14 @@ fn bad_path(rejection: &PathRejection) -> Refusal {
 /// The digest of everything that decides what a request does, so that a key cannot stand for two of them.
 fn digest(caller: &Caller, parts: &Parts, body: &Bytes) -> Digest {
     let if_match = parts.headers.get(axum::http::header::IF_MATCH);
+    let releasing = parts.headers.get(headers::RELEASING);
     let decisive = [
         caller.actor.as_str().as_bytes(),
         parts.method.as_str().as_bytes(),
         parts.uri.path().as_bytes(),
         parts.uri.query().unwrap_or_default().as_bytes(),
         if_match.map_or(&[][..], |value| value.as_bytes()),
+        releasing.map_or(&[][..], |value| value.as_bytes()),
         body,
     ];
     let mut text = Vec::with_capacity(body.len() + 256);

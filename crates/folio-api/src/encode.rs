@@ -151,9 +151,13 @@ macro_rules! plain {
     ($($view:ty),* $(,)?) => {$( impl Wire for $view {} )*};
 }
 plain!(
+    folio_core::app::AppSummary,
+    folio_core::app::PlanView,
     folio_core::apply::Applied,
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
+    folio_core::release::Expiry,
+    folio_core::release::ReleaseView,
     folio_core::settings::SettingRemoved,
     folio_core::status::StatusView,
     folio_core::sweep::MigrationReport,

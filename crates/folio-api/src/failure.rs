@@ -10,10 +10,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The status of each class.
-const BY_CLASS: [(Class, StatusCode); 10] = [
+const BY_CLASS: [(Class, StatusCode); 11] = [
     (Class::Invalid, StatusCode::BAD_REQUEST),
     (Class::Unauthenticated, StatusCode::UNAUTHORIZED),
     (Class::NotFound, StatusCode::NOT_FOUND),
+    (Class::Gone, StatusCode::GONE),
     (Class::Conflict, StatusCode::CONFLICT),
     (Class::TooLarge, StatusCode::PAYLOAD_TOO_LARGE),
     (Class::Full, StatusCode::INSUFFICIENT_STORAGE),

@@ -1,11 +1,13 @@
 //! What runs for each operation: decode, one verb, encode. Modules are named after what they are about.
 
 pub(crate) mod aliases;
+pub(crate) mod apps;
 pub(crate) mod canaries;
 pub(crate) mod configs;
 pub(crate) mod deployments;
 pub(crate) mod environments;
 pub(crate) mod history;
+pub(crate) mod releases;
 pub(crate) mod routes;
 pub(crate) mod running;
 pub(crate) mod secrets;

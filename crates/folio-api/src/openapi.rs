@@ -90,6 +90,7 @@ fn header_parameters() -> Value {
         "IdempotencyKey": header("Idempotency-Key", "Makes repeating the request safe: the same key gives the same answer. 1 to 200 printable characters."),
         "IfMatch": header("If-Match", "The quoted revision the caller has seen, or `*`; anything else that stands there is refused with 412."),
         "Reason": header("Folio-Reason", "Why, as percent-encoded UTF-8; kept in the ledger."),
+        "Releasing": header("Folio-Releasing", "What becomes of the app version that the change makes: `release` (the default), `hold` to keep it from being released, or `promote` to have live follow it."),
         "Git": header("Folio-Git", "Where the caller's files stand in git, as percent-encoded JSON with `commit`, `branch` and `clean`."),
     })
 }
@@ -146,7 +147,7 @@ impl Schemas {
     /// The headers of a request that changes something, by reference.
     pub(crate) fn change_headers() -> Vec<Value> {
         let reference = |name| json!({ "$ref": format!("#/components/parameters/{name}") });
-        ["IdempotencyKey", "IfMatch", "Reason", "Git"].map(reference).into()
+        ["IdempotencyKey", "IfMatch", "Reason", "Releasing", "Git"].map(reference).into()
     }
 
     /// Every schema by name. A type that is both read and written must look the same both ways.

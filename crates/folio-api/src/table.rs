@@ -3,8 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, canaries, configs, deployments, environments, history, routes, running, secrets,
-    service, storage, tags, triggers, units, versions,
+    aliases, apps, canaries, configs, deployments, environments, history, releases, routes,
+    running, secrets, service, storage, tags, triggers, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -25,6 +25,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_tags(),
         of_deployments(),
         of_apps(),
+        of_releases(),
         of_history(),
         of_running(),
     ]
@@ -264,7 +265,37 @@ fn of_tags() -> Vec<Operation> {
     ]
 }
 
+fn of_releases() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/releases";
+    const ONE: &str = "/folio/v1/apps/{app}/releases/{release}";
+    const EXPIRY: &str = "/folio/v1/apps/{app}/expiry";
+    const TAG: &str = "/folio/v1/apps/{app}/release-tags/{tag}";
+    const LIVE: &str = "/folio/v1/apps/{app}/live";
+    const FOLLOW: &str = "/folio/v1/apps/{app}/live/follow";
+    const BACK: &str = "/folio/v1/apps/{app}/live/rollback";
+    const HISTORY: &str = "/folio/v1/apps/{app}/live/history";
+    const WOULD: &str = "Say which releases would expire, and what keeps the others";
+    const GO_BACK: &str = "Take live back to the release before, or to a given one";
+    vec![
+        Operation::new(get(ALL), "listReleases", "List releases, newest first", releases::list),
+        Operation::new(post(ALL), "createRelease", "Release an app version", releases::create),
+        Operation::new(get(ONE), "showRelease", "Show a release", releases::show),
+        Operation::new(delete(ONE), "deleteRelease", "Delete a release", releases::delete),
+        Operation::new(get(EXPIRY), "wouldExpire", WOULD, releases::would_expire),
+        Operation::new(post(EXPIRY), "expireReleases", "Expire releases", releases::expire),
+        Operation::new(put(TAG), "tagRelease", "Put a tag on a release", releases::tag),
+        Operation::new(delete(TAG), "untagRelease", "Take a tag away", releases::untag),
+        Operation::new(put(LIVE), "setLive", "Make a release live", releases::set_live),
+        Operation::new(post(FOLLOW), "followLive", "Have live follow", releases::follow),
+        Operation::new(post(BACK), "rollBackLive", GO_BACK, releases::roll_back),
+        Operation::new(get(HISTORY), "liveHistory", "List what was live", releases::history),
+    ]
+}
+
 fn of_apps() -> Vec<Operation> {
+    const APPS: &str = "/folio/v1/apps";
+    const APP: &str = "/folio/v1/apps/{app}";
+    const PLAN: &str = "/folio/v1/apps/{app}/plan";
     const RESOLVE: &str = "/folio/v1/apps/{app}/resolve";
     const VERSIONS: &str = "/folio/v1/apps/{app}/versions";
     const VERSION: &str = "/folio/v1/apps/{app}/versions/{at}";
@@ -272,6 +303,11 @@ fn of_apps() -> Vec<Operation> {
     const LIST: &str = "List the app's versions, newest first";
     const SHOW: &str = "Show the whole app in one of its versions";
     vec![
+        Operation::new(get(APPS), "listApps", "List apps", apps::list),
+        Operation::new(post(APPS), "createApp", "Make an app", apps::create),
+        Operation::new(get(APP), "showApp", "Show how an app stands", apps::show),
+        Operation::new(delete(APP), "deleteApp", "Delete an app without units", apps::delete),
+        Operation::new(patch(PLAN), "setPlan", "Say how much an app may have", apps::set_plan),
         Operation::new(get(RESOLVE), "resolve", "Say what a reference means", history::resolve),
         Operation::new(get(VERSIONS), "listAppVersions", LIST, history::app_versions),
         Operation::new(get(VERSION), "showAppVersion", SHOW, history::app_version),

@@ -1,5 +1,7 @@
 //! Bodies that exist only here: what requests carry, and lists around the core's views.
 
+mod releases;
+
 use folio_core::Limits;
 use folio_core::apply::{Apply, Document, Form, Others, Rest, Run};
 use folio_core::build::LogPart;
@@ -15,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::decode::At;
 use crate::encode::Wire;
+
+pub(crate) use self::releases::{NewApp, NewLive, NewRelease, NewReleaseTag, RollBackLive};
 
 /// Makes a unit with a draft.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -29,11 +29,70 @@ async fn journey(world: &World) {
     settings(world).await;
     deployments(world).await;
     looking_back(world).await;
+    releases(world).await;
+    apps(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
     let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
     assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn releases(world: &World) {
+    let releases = format!("{APP}/releases");
+    let listed = world.get(&format!("{releases}?limit=1")).await.ok();
+    let latest = listed["items"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!((&listed["items"][0]["live"], listed["next"].is_u64()), (&json!(10_000), true));
+    let one = format!("{releases}/{latest}");
+    assert_eq!(world.get(&one).await.ok()["latest"], true);
+    world.get(&format!("{releases}/nobody")).await.refused(404, "release_not_found");
+    world.get(&format!("{releases}/No")).await.refused(400, "bad_request");
+    let again = json!({ "appVersion": "latest" });
+    assert_eq!(world.post(&releases, again).await.ok()["changed"], false);
+    let other = json!({ "appVersion": "latest", "ifSame": "publish" });
+    let made = world.post(&releases, other).await.made();
+    let newest = made["id"].as_str().unwrap().to_owned();
+    assert_eq!(made["release"]["id"], newest.as_str());
+    let tag = format!("{APP}/release-tags/beta");
+    let on = json!({ "release": latest });
+    world.call("PUT", &tag).json(&on).send().await.ok();
+    let moved = json!({ "release": newest, "from": newest });
+    world.call("PUT", &tag).json(&moved).send().await.refused(412, "stale");
+    let live = format!("{APP}/live");
+    let set = world.call("PUT", &live).json(&json!({ "release": "beta" })).send().await.ok();
+    assert_eq!(set["id"], latest.as_str());
+    world.delete(&format!("{releases}/live")).await.refused(409, "in_use");
+    assert_eq!(
+        world.call("POST", &format!("{live}/follow")).send().await.ok()["id"],
+        newest.as_str()
+    );
+    let back = world.post(&format!("{live}/rollback"), json!({})).await.ok();
+    assert_eq!(back["id"], latest.as_str());
+    let history = world.get(&format!("{live}/history")).await.ok();
+    assert_eq!(history["items"][0]["mode"], "pinned");
+    world.delete(&format!("{releases}/{newest}")).await.ok();
+    world.delete(&format!("{releases}/{newest}")).await.refused(410, "release_deleted");
+    world.delete(&tag).await.ok();
+    let expiry = format!("{APP}/expiry");
+    assert_eq!(world.get(&expiry).await.ok()["expired"], json!([]));
+    world.call("POST", &expiry).send().await.ok();
+    world.call("POST", &format!("{live}/follow")).send().await.ok();
+}
+
+async fn apps(world: &World) {
+    const APPS: &str = "/folio/v1/apps";
+    world.post(APPS, json!({ "name": "shop" })).await.made();
+    world.post(APPS, json!({ "name": "shop" })).await.refused(409, "app_exists");
+    assert_eq!(world.get(APPS).await.ok()["items"].as_array().map(Vec::len), Some(2));
+    let shop = format!("{APPS}/shop");
+    let plan = json!({ "releases": 5 });
+    let set = world.call("PATCH", &format!("{shop}/plan")).json(&plan).send().await.ok();
+    assert_eq!((&set["plan"]["releases"], &set["plan"]["tagged"]), (&json!(5), &json!(10)));
+    assert_eq!(world.get(&shop).await.ok()["plan"]["releases"], 5);
+    world.delete(&shop).await.ok();
+    world.get(&shop).await.refused(404, "app_not_found");
+    let odd = world.call("DELETE", APP).header("Folio-Releasing", "maybe").send().await;
+    odd.refused(400, "bad_request");
 }
 
 async fn deployments(world: &World) {

@@ -342,7 +342,7 @@ impl Folio {
             let mut result = plan.outcome(None);
             remarks.append(&mut result.remarks);
             result.remarks = remarks;
-            return Ok(Done { result, changed: false, app_version: None, entry: None });
+            return Ok(Done::unchanged(result));
         }
         let of = app.clone();
         self.commit(caller, app, move |builder| {

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
     AppName, Build, BuildRecord, Change, Content, Digest, Draft, Edit, Kind, Number, Origin,
-    PackageSpec, Place, Pointer, Snapshot, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    PackageSpec, Place, Placement, Pointer, ReleaseId, Snapshot, Timestamp, Unit, UnitKey, UnitUid,
+    Version, VersionId, VersionKey,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -18,6 +19,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use self::touched::Touched;
 use crate::Caller;
 use crate::ports::{Clock, State, StoreError};
+use crate::release::Released;
+use crate::request::Releasing;
 
 /// A change in the making, on top of a state.
 pub(crate) struct Builder<'a> {
@@ -33,6 +36,9 @@ pub(crate) struct Builder<'a> {
     forgotten: BTreeSet<Digest>,
     /// What the app version it makes is to be called.
     app_version: Option<VersionId>,
+    releasing: Releasing,
+    /// The release it makes, once it is made.
+    released: Option<Released>,
 }
 
 impl<'a> Builder<'a> {
@@ -57,6 +63,7 @@ impl<'a> Builder<'a> {
             git: caller.git.clone(),
             undoes: None,
             rollback: false,
+            unreleased: false,
             answer: None,
         };
         Self {
@@ -68,7 +75,29 @@ impl<'a> Builder<'a> {
             brought: BTreeMap::new(),
             forgotten: BTreeSet::new(),
             app_version: None,
+            releasing: caller.releasing,
+            released: None,
         }
+    }
+
+    /// The app that is changed.
+    pub(crate) fn app(&self) -> &AppName {
+        &self.change.app
+    }
+
+    /// When it is changed.
+    pub(crate) fn at(&self) -> Timestamp {
+        self.change.at
+    }
+
+    /// Why, in the author's words.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.change.reason.as_deref()
+    }
+
+    /// What is to become of the app version this makes.
+    pub(crate) fn releasing(&self) -> Releasing {
+        self.releasing
     }
 
     /// Says what is being done, for the log.
@@ -101,11 +130,34 @@ impl<'a> Builder<'a> {
     pub(crate) fn fresh_id(&mut self) -> Result<VersionId, StoreError> {
         loop {
             let id = VersionId::generate(&mut || self.chance.random());
-            if !self.ids.contains(&id) && !self.state.id_taken(&self.change.app, &id)? {
+            if !self.ids.contains(&id) && !self.names_something(&id)? {
                 self.ids.insert(id.clone());
                 return Ok(id);
             }
         }
+    }
+
+    /// A random id no version, app version or release of the app ever had, and no tag has.
+    pub(crate) fn fresh_release_id(&mut self) -> Result<ReleaseId, StoreError> {
+        loop {
+            let id = self.fresh_id()?;
+            // What is generated fits a host name.
+            if let Ok(id) = id.as_str().parse::<ReleaseId>() {
+                return Ok(id);
+            }
+        }
+    }
+
+    fn names_something(&self, id: &VersionId) -> Result<bool, StoreError> {
+        let app = &self.change.app;
+        let Ok(release) = id.as_str().parse::<ReleaseId>() else {
+            return self.state.id_taken(app, id);
+        };
+        let named = Pointer::Release { app: app.clone(), id: release.clone() };
+        let tagged = Pointer::ReleaseTag { app: app.clone(), name: release };
+        Ok(self.state.id_taken(app, id)?
+            || self.state.place(&named)?.is_some()
+            || self.state.place(&tagged)?.is_some())
     }
 
     /// Makes a unit under a free name.
@@ -279,7 +331,7 @@ impl<'a> Builder<'a> {
             }
             Edit::Built { to, readies, .. } => self.built(to, readies)?,
             Edit::Describe { .. } | Edit::Move { .. } | Edit::Forget { .. } | Edit::Own { .. } => {}
-            Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
+            Edit::CreateApp { .. } | Edit::DeleteApp { .. } | Edit::AddToken { .. } => {}
         }
         self.change.edits.push(edit);
         Ok(())
@@ -308,25 +360,38 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The finished change, or none if nothing was pushed.
-    pub(crate) fn finish(mut self) -> Result<Option<Change>, StoreError> {
+    /// Notes the release that this change makes.
+    pub(crate) fn releases(&mut self, released: Released) {
+        self.released = Some(released);
+    }
+
+    /// The finished change with the release it makes, or nothing if nothing was pushed.
+    pub(crate) fn finish(mut self) -> Result<Option<(Change, Option<Released>)>, StoreError> {
         if self.change.edits.is_empty() {
             return Ok(None);
         }
+        let mut shows = false;
         for (&uid, touched) in &self.units {
             let before = self.state.placement(uid)?;
             let after = touched.placement(uid, self.state)?;
             if before != after {
+                shows |= shown(before.as_ref()) != shown(after.as_ref());
                 self.change.placements.push((uid, after));
             }
         }
         if !self.change.placements.is_empty() {
-            self.change.app_version = Some(match self.app_version.take() {
+            let id = match self.app_version.take() {
                 Some(id) => id,
                 None => self.fresh_id()?,
-            });
+            };
+            self.change.app_version = Some(id.clone());
+            self.change.unreleased = self.releasing == Releasing::Hold;
+            // What is still to be built changes nothing that can be reached; the end of the build will.
+            if shows && self.releasing != Releasing::Hold {
+                crate::release::make(&mut self, id)?;
+            }
         }
-        Ok(Some(self.change))
+        Ok(Some((self.change, self.released)))
     }
 
     /// Notes a unit as it stands, unless an edit has touched it already.
@@ -410,6 +475,14 @@ impl<'a> Builder<'a> {
             None => crate::view::snapshot(self.state, digest),
         }
     }
+}
+
+/// What can be reached of a unit.
+fn shown(placement: Option<&Placement>) -> Option<(Option<VersionId>, Option<Digest>)> {
+    let placement = placement?;
+    let latest = placement.latest.as_ref().map(|(_, id, _)| id.clone());
+    let shown = latest.is_some() || placement.draft.is_some();
+    shown.then_some((latest, placement.draft))
 }
 
 /// What a version carries besides its snapshot.

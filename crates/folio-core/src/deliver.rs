@@ -80,7 +80,8 @@ impl Folio {
         let id = Digest::of(format!("{id} {function}").as_bytes());
         let (half, _) = id.as_bytes().split_at(16);
         let id = RequestId(half.iter().fold(0, |id, byte| id << 8 | u128::from(*byte)));
-        let call = Call { id, request, parameters: Vec::new(), original: None, hops: 0 };
+        let call =
+            Call { id, request, parameters: Vec::new(), original: None, hops: 0, release: None };
         let (_, answer) = self.invoke(app, &route::served(function), call).await?;
         let (head, body) = answer.into_parts();
         let max = usize::try_from(self.limits().request_bytes_max).unwrap_or(usize::MAX);

@@ -16,6 +16,8 @@ pub enum Class {
     Unauthenticated,
     /// What was named does not exist.
     NotFound,
+    /// What was named existed, and never will again.
+    Gone,
     /// Something stands in the way or moved meanwhile; look again.
     Conflict,
     /// A limit was hit.

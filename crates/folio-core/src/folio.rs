@@ -257,8 +257,10 @@ impl Folio {
             builder.forget_builds(*digest).map_err(Error::from)?;
         }
         let result = rule(&mut builder)?;
-        let change = builder.finish().map_err(Error::from)?;
-        let mut done = Done { result, changed: change.is_some(), app_version: None, entry: None };
+        let (change, release) = builder.finish().map_err(Error::from)?.unzip();
+        let changed = change.is_some();
+        let release = release.flatten();
+        let mut done = Done { result, changed, app_version: None, entry: None, release };
         let change = change.map(|mut change| {
             done.app_version.clone_from(&change.app_version);
             done.entry = state.head().ok().map(|head| head + 1);

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::{self, Builds};
 use crate::ports::{Page, State, StoreError};
+use crate::release::{self, AppVersionView, Standing};
 use crate::request::Caller;
 use crate::resolve::{self, Error as ResolveError};
 use crate::view::{self, AppView, Done, PlacedView, UnitView, VersionView};
@@ -190,17 +191,20 @@ impl Folio {
         .await
     }
 
-    /// Lists an app's versions, newest first, below a number.
+    /// Lists an app's versions with their releases, newest first, below a number.
     pub async fn app_versions(
         &self,
         app: &AppName,
         below: Option<Number>,
         limit: usize,
-    ) -> Result<Vec<AppVersion>, Error> {
+    ) -> Result<Vec<AppVersionView>, Error> {
         let (app, limit) = (app.clone(), self.bounded(Page { after: 0, limit }).limit);
         self.look(move |state| {
             known(state, &app)?;
-            Ok(state.app_versions_before(&app, below, limit)?)
+            let standing = Standing::read(state, &app)?;
+            let versions = state.app_versions_before(&app, below, limit)?.into_iter();
+            let view = |version| Ok(release::view::app_version(state, &standing, version)?);
+            versions.map(view).collect()
         })
         .await
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::measure::{self, Meter};
 use crate::ports::runtime::{Call, CallError, Invoke, Plan};
 use crate::ports::{Body, BodyError, StoreError};
-use crate::serving::{Meaning, Unresolved};
+use crate::serving::{Meaning, Shown, Unresolved};
 use crate::{Class, Code, Explain, Folio};
 
 /// Why a call got no answer.
@@ -169,7 +169,7 @@ impl Folio {
         reference: &Reference,
         call: Call,
     ) -> Result<(Arc<Plan>, http::Response<Body>), Error> {
-        let plan = self.draw(app, reference).await?;
+        let plan = self.draw(app, reference, call.release.as_ref()).await?;
         match self.run(&plan, call).await {
             Ok(answer) => Ok((plan, answer)),
             Err(reason) => Err(Error::Call {
@@ -180,9 +180,22 @@ impl Folio {
         }
     }
 
-    /// The version that the next call of a reference goes to.
-    async fn draw(&self, app: &AppName, reference: &Reference) -> Result<Arc<Plan>, Error> {
-        let slot = self.slot(app, reference).await?;
+    /// The version that the next call of a reference goes to. Inside a release, a function's latest is the
+    /// version that the release holds.
+    async fn draw(
+        &self,
+        app: &AppName,
+        reference: &Reference,
+        release: Option<&Arc<Shown>>,
+    ) -> Result<Arc<Plan>, Error> {
+        let held = match release {
+            Some(release) => self.held(app, reference, release).await?,
+            None => None,
+        };
+        let slot = match held {
+            Some(held) => held,
+            None => self.slot(app, reference).await?,
+        };
         let meaning = slot.load();
         match &**meaning {
             Meaning::Nothing(unresolved) => Err(unresolved.clone().into()),

@@ -2,6 +2,7 @@
 //! decode, call one verb and encode. Start at [`Folio`] and the module named after a verb.
 
 pub mod alias;
+pub mod app;
 pub mod apply;
 pub mod archive;
 pub mod build;
@@ -28,6 +29,7 @@ pub mod messages;
 pub mod objects;
 pub mod ports;
 pub mod publish;
+pub mod release;
 pub mod request;
 pub mod resolve;
 pub mod route;

@@ -19,8 +19,8 @@ pub use body::{Body, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use ledger::{
-    Ledger, Look, Migrated, Page, PendingBuild, Plan, StandingCanary, StandingTrigger, State,
-    TokenRecord,
+    Ledger, Look, Migrated, Page, PendingBuild, Plan, Releases, StandingCanary, StandingRelease,
+    StandingTrigger, State, TokenRecord,
 };
 pub use messages::{Inbox, Message, MessageError, Messages, Outgoing, Reader, Receipt};
 pub use queue::{Lease, Queue, Task};

@@ -17,13 +17,27 @@ pub struct Caller {
     pub git: Option<Git>,
     /// How to recognise the same request again.
     pub repeat: Option<Repeat>,
+    /// What becomes of the app version that their change makes.
+    pub releasing: Releasing,
 }
 
 impl Caller {
     /// Someone who gives no reason.
     pub fn new(actor: Actor) -> Self {
-        Self { actor, reason: None, git: None, repeat: None }
+        Self { actor, reason: None, git: None, repeat: None, releasing: Releasing::default() }
     }
+}
+
+/// What becomes of the app version that a change makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Releasing {
+    /// It is released, and live if live follows.
+    #[default]
+    Release,
+    /// It is kept from being released.
+    Hold,
+    /// It is released, and live follows from here on.
+    Promote,
 }
 
 /// An idempotency key and the request it was used for.

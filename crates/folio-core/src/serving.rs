@@ -9,7 +9,8 @@ mod delivery;
 mod plans;
 mod read;
 mod refresh;
-mod routes;
+mod site;
+mod sites;
 mod split;
 mod table;
 mod tasks;
@@ -27,13 +28,13 @@ pub use self::plans::MeasuredVersion;
 pub(crate) use self::plans::Running;
 pub use self::read::Unready;
 pub(crate) use self::refresh::Unsettled;
-pub use self::routes::{Follower, Route};
+pub use self::sites::{Follower, Route, Shown, Site};
 pub use self::split::Split;
 pub(crate) use self::tasks::Tasks;
 
 use self::plans::Plans;
 use self::read::Reading;
-use self::routes::Routes;
+use self::sites::Sites;
 use self::table::{Interest, Table};
 use crate::measure::Measured;
 use crate::ports::StoreError;
@@ -54,6 +55,8 @@ pub struct Slot {
     loaded: OnceCell<()>,
     /// Whether anybody asked for it lately.
     used: AtomicBool,
+    /// Whether it never means anything else.
+    is_fixed: bool,
 }
 
 /// What a slot knows about its meaning.
@@ -134,6 +137,20 @@ impl Slot {
             standing: Mutex::default(),
             loaded: OnceCell::new(),
             used: AtomicBool::new(true),
+            is_fixed: false,
+        })
+    }
+
+    /// A slot that always means the same. It is in no table.
+    fn fixed(app: &AppName, reference: &Reference, meaning: Meaning) -> Arc<Self> {
+        Arc::new(Self {
+            app: app.clone(),
+            reference: reference.clone(),
+            meaning: ArcSwap::from_pointee(meaning),
+            standing: Mutex::default(),
+            loaded: OnceCell::new_with(Some(())),
+            used: AtomicBool::new(true),
+            is_fixed: true,
         })
     }
 
@@ -154,12 +171,12 @@ impl std::fmt::Debug for Slot {
     }
 }
 
-/// All slots, plans and routes of one platform.
+/// All slots, plans and sites of one platform.
 #[derive(Default)]
 pub(crate) struct Serving {
     table: Table,
     plans: Plans,
-    routes: Routes,
+    sites: Sites,
     running: Option<Arc<Running>>,
     pub(crate) tasks: Tasks,
 }
@@ -202,6 +219,22 @@ impl Serving {
             self.plans.release(plan, self.running.as_ref());
         }
         true
+    }
+
+    /// Has what a route leads to for ever made ready.
+    fn hold_route(&self, route: &Route) {
+        for (slot, _) in route.targets.iter().filter(|(slot, _)| slot.is_fixed) {
+            for plan in slot.meaning.load().plans() {
+                self.plans.hold(plan, self.running.as_ref(), &self.tasks);
+            }
+        }
+    }
+
+    /// Lets go of what a route led to for ever.
+    fn release_route(&self, route: &Route) {
+        for (slot, _) in route.targets.iter().filter(|(slot, _)| slot.is_fixed) {
+            self.leave(slot);
+        }
     }
 
     /// Lets go of what a slot that left the table led to.

@@ -231,8 +231,9 @@ impl Folio {
             other => other?,
         };
         let used_by = self.look(move |state| users(state, &key)).await?;
-        let Done { result: removed, changed, app_version, entry } = done;
-        Ok(Done { result: SettingRemoved { removed, used_by }, changed, app_version, entry })
+        let Done { result: removed, changed, app_version, entry, release } = done;
+        let result = SettingRemoved { removed, used_by };
+        Ok(Done { result, changed, app_version, entry, release })
     }
 }
 

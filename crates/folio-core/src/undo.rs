@@ -39,8 +39,10 @@ pub enum Error {
         /// What took it back.
         by: u64,
     },
-    /// What can never be taken back: apps, tokens and the ends of builds.
-    #[error("entry {0} cannot be undone: it made an app or a token, or says how a build ended")]
+    /// What can never be taken back: apps, tokens, releases, plans and the ends of builds.
+    #[error(
+        "entry {0} cannot be undone: it is about an app, a token, a release or a plan, or says how a build ended"
+    )]
     Permanent(u64),
     /// Something stands on what the entry made.
     #[error("entry {seq} cannot be undone: what it made is in use by {}", guard::names(.referrers))]
@@ -186,9 +188,12 @@ fn newest(state: &dyn State, app: &AppName) -> Result<Entry, Error> {
     }
 }
 
-/// Whether an entry only says how a build ended: nobody's command, so nothing to undo.
+/// Whether an entry only says how a build ended, and releases what it made: nobody's command, so nothing to undo.
 fn is_build(entry: &Entry) -> bool {
-    entry.edits.iter().all(|edit| matches!(edit, Edit::Built { .. } | Edit::Forget { .. }))
+    let of_build = |edit: &Edit| matches!(edit, Edit::Built { .. } | Edit::Forget { .. });
+    let mut edits = entry.edits.iter();
+    edits.all(|edit| of_build(edit) || reversal::is_of_releases(edit))
+        && entry.edits.iter().any(of_build)
 }
 
 /// Whether an entry was made by an undo. A rollback takes a move back too, but is a command of its own.

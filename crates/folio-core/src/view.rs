@@ -1,6 +1,8 @@
 //! What verbs answer: flat, self-explaining values that doors encode as they are. Built from the state by the
 //! functions here and nowhere else, so every face shows the same thing.
 
+mod done;
+
 use folio_model::{
     Actor, Alias, AppName, Build, Content, Digest, Git, Kind, Name, Number, PackageSpec, Snapshot,
     Tag, Timestamp, Unit, UnitUid, Version, VersionId, VersionKey,
@@ -9,6 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{State, StoreError};
+
+pub use self::done::Done;
 
 /// One version, with what points at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -151,24 +155,6 @@ pub struct MemberView {
     pub number: Number,
     /// The version's id.
     pub id: VersionId,
-}
-
-/// What a command that changes something answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Done{T}")]
-pub struct Done<T> {
-    /// What it made or moved.
-    #[serde(flatten)]
-    pub result: T,
-    /// Whether anything changed at all.
-    pub changed: bool,
-    /// The app version it made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_version: Option<VersionId>,
-    /// The ledger entry it became.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<u64>,
 }
 
 /// A published version, and the package version published with it.
@@ -361,7 +347,7 @@ pub(crate) fn version(
         match pointer {
             folio_model::Pointer::Alias { name, .. } => aliases.push(name),
             folio_model::Pointer::Tag { name, .. } => tags.push(name),
-            folio_model::Pointer::Split { .. } | folio_model::Pointer::Canary { .. } => {}
+            _ => {}
         }
     }
     let package = package_use(state, &spec, version.uses)?;

@@ -251,6 +251,7 @@ async fn what_was_built_and_swept_is_built_again() {
         running.stub.then(MADE());
         running.stub.then(MADE());
         let _builders = builders(&running);
+        world.one_release().await;
         publish(&running, "one", "v1").await;
         await_build(&running, "v1").await;
         let (key, cascade) = (function("hello"), Cascade::Yes);

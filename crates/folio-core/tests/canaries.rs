@@ -6,7 +6,7 @@ use folio_core::canary::{CanaryView, Error, NewCanary, PlanFields};
 use folio_core::ports::runtime::CallError;
 use folio_core::request::Onto;
 use folio_core::route::RouteFields;
-use folio_core::serving::Route;
+use folio_core::serving::Site;
 use folio_model::{CanaryPhase, Name, RoutePath, Target};
 
 use crate::runtime::{Running, before_and_after, reference, running, running_on_disk};
@@ -239,11 +239,12 @@ async fn a_route_is_moved_without_a_version_and_heard_of_at_once() {
         running.route(&[(old, 10_000), (new, 0)], Onto::Nothing).await;
         let told: Arc<Mutex<Vec<u32>>> = Arc::default();
         let hear = Arc::clone(&told);
-        let follower = move |routes: Arc<Vec<Arc<Route>>>| {
-            let targets = routes.iter().flat_map(|route| &route.targets);
+        let follower = move |sites: Arc<Vec<Arc<Site>>>| {
+            let routes = sites.iter().flat_map(|site| site.routes());
+            let targets = routes.flat_map(|route| &route.targets);
             *hear.lock().unwrap() = targets.map(|(_, weight)| *weight).collect();
         };
-        running.world.folio.follow_routes(Arc::new(follower)).await.unwrap();
+        running.world.folio.follow_sites(Arc::new(follower)).await.unwrap();
         running.start(over_route(None, new)).await.unwrap();
         assert_eq!(*told.lock().unwrap(), [5_000, 5_000]);
         let route = running.world.folio.show_route(&app(), &name("r")).await.unwrap();

@@ -139,6 +139,7 @@ async fn a_tagged_function_goes_only_with_cascade() {
 #[tokio::test]
 async fn bytes_go_only_when_nothing_reaches_them() {
     let world = world().await;
+    world.one_release().await;
     world.version(&package("p"), "shared", "v1").await;
     world.version(&package("q"), "shared", "v1").await;
     world.version(&package("q"), "only here", "v2").await;

@@ -134,6 +134,7 @@ async fn what_came_to_stand_on_it_keeps_an_entry_from_being_undone() {
 #[tokio::test]
 async fn an_undo_whose_bytes_are_gone_is_refused() {
     let world = world().await;
+    world.one_release().await;
     world.version(&package("p"), "one", "v1").await;
     world.version(&package("p"), "two", "v2").await;
     let which = Which::One("v2".parse().unwrap());

@@ -14,6 +14,7 @@ mod history;
 mod packages;
 mod publishing;
 mod references;
+mod releases;
 mod routes;
 mod runtime;
 mod serving;

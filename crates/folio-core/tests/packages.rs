@@ -23,6 +23,7 @@ async fn delete_all(world: &World, key: &UnitKey) {
 #[tokio::test]
 async fn a_draft_keeps_the_bytes_it_pins_also_through_undo() {
     let world = world().await;
+    world.one_release().await;
     draft(&world, &package("p"), world.code("a").await).await;
     draft(&world, &function("f"), using("p")).await;
     draft(&world, &package("p"), world.code("b").await).await;

@@ -4,15 +4,19 @@ use std::sync::{Arc, Mutex};
 
 use folio_core::request::{Cascade, Expect, Onto, Which};
 use folio_core::route::{Error, RouteFields};
-use folio_core::serving::{Meaning, Route};
+use folio_core::serving::{Meaning, Route, Site};
 use folio_core::{Explain, Referrer};
 use folio_model::{RoutePath, Target};
 
 use crate::runtime::{reference, running, running_on_disk};
 use crate::world::{World, app, function, id, refused, world};
 
-/// What a follower of routes is told.
-type Told = Arc<Vec<Arc<Route>>>;
+/// What a follower is told of what is live.
+type Told = Vec<Arc<Route>>;
+
+fn live(sites: &[Arc<Site>]) -> Told {
+    sites.iter().flat_map(|site| site.routes()).cloned().collect()
+}
 
 fn to(path: &str, function: &str) -> RouteFields {
     RouteFields {
@@ -188,8 +192,10 @@ async fn whoever_follows_routes_hears_of_each_change_before_it_returns() {
         create(world, "one", to("/a", "hello@prod")).await.unwrap();
         let heard: Arc<Mutex<Vec<Told>>> = Arc::default();
         let ears = Arc::clone(&heard);
-        let follower = Arc::new(move |routes| ears.lock().unwrap().push(routes));
-        world.folio.follow_routes(follower).await.unwrap();
+        let follower = Arc::new(move |sites: Arc<Vec<Arc<Site>>>| {
+            ears.lock().unwrap().push(live(&sites));
+        });
+        world.folio.follow_sites(follower).await.unwrap();
         let now = || heard.lock().unwrap().last().unwrap().clone();
         let paths =
             || now().iter().map(|route| route.spec.path.as_str().to_owned()).collect::<Vec<_>>();
@@ -225,8 +231,8 @@ async fn a_route_never_means_the_draft_unless_it_says_so() {
     create(world, "one", to("/a", "hello")).await.unwrap();
     let heard: Arc<Mutex<Vec<Arc<Route>>>> = Arc::default();
     let ears = Arc::clone(&heard);
-    let follower = Arc::new(move |routes: Arc<Vec<_>>| *ears.lock().unwrap() = routes.to_vec());
-    world.folio.follow_routes(follower).await.unwrap();
+    let follower = Arc::new(move |sites: Arc<Vec<_>>| *ears.lock().unwrap() = live(&sites));
+    world.folio.follow_sites(follower).await.unwrap();
     let route = Arc::clone(&heard.lock().unwrap()[0]);
     let Meaning::Versions(split) = &**route.targets[0].0.load() else { panic!("callable") };
     assert_eq!(split.sole().unwrap().at.to_string(), "v2");

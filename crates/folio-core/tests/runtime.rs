@@ -204,6 +204,7 @@ pub(crate) fn call(hops: u32) -> Call {
         parameters: Vec::new(),
         original: None,
         hops,
+        release: None,
     }
 }
 

@@ -86,6 +86,12 @@ impl World {
         self.folio.point(&self.caller, pointer, vec![target], expect).await.unwrap();
     }
 
+    /// Lets only one release be reached at a time, so that what is deleted is not shown any more.
+    pub(crate) async fn one_release(&self) {
+        let change = folio_core::app::PlanChange { releases: Some(1), tagged: None };
+        self.folio.set_plan(&self.caller, &app(), change).await.unwrap();
+    }
+
     pub(crate) async fn ids(&self, key: &UnitKey) -> Vec<String> {
         let versions = self.folio.versions(key, Page::ALL).await.unwrap();
         versions.iter().map(|version| version.id.to_string()).collect()

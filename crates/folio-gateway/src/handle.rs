@@ -20,23 +20,25 @@ use hyper::upgrade::OnUpgrade;
 use tracing::Instrument as _;
 
 use crate::access::Record;
-use crate::authority::{Authority, Host};
 use crate::body::{Breach, Download, upload};
 use crate::headers::{
-    FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO,
-    connection_words, settle_length, strip_request, strip_response,
+    FOLIO_APP_VERSION, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
+    FORWARDED_HOST, FORWARDED_PROTO, ROBOTS, connection_words, settle_length, strip_request,
+    strip_response,
 };
-use crate::matcher::{Matcher, Meant};
+use crate::matcher::Meant;
+use crate::named::{named_host, named_release};
 use crate::problem::{Problem, accept};
 use crate::served::{Key, Served, Stickiness, View, key_of};
 use crate::settings::Settings;
+use crate::table::{Absent, Aim, Release, Table};
 use crate::wire::{Tunnel, Wire};
 use crate::{cors, path};
 
 /// What all requests share.
 pub(crate) struct Gateway {
     pub(crate) folio: Folio,
-    pub(crate) table: ArcSwap<Matcher>,
+    pub(crate) table: ArcSwap<Table>,
     pub(crate) settings: Settings,
     pub(crate) is_stopping: AtomicBool,
 }
@@ -49,6 +51,10 @@ struct Seen {
     origin: Option<HeaderValue>,
     version: Option<HeaderValue>,
     cookie: Option<HeaderValue>,
+    /// The release that answers.
+    release: Option<Arc<Release>>,
+    /// Whether it was asked for by name, so that no index is to know it.
+    by_name: bool,
 }
 
 /// A request that found its route.
@@ -61,6 +67,16 @@ struct Admitted {
     upgrade: Option<HeaderValue>,
 }
 
+/// What a request comes to.
+enum Admission {
+    /// A call of this version.
+    Call(Arc<Plan>, Admitted),
+    /// It only asks for leave to make another.
+    Preflight,
+    /// It means a release that cannot be reached.
+    Absent(Absent),
+}
+
 /// What is to be done for an answer.
 #[expect(clippy::large_enum_variant, reason = "it is looked at once, where it was made")]
 enum Step {
@@ -68,6 +84,8 @@ enum Step {
     Answer(Response<Body>),
     /// A call.
     Call(Ready),
+    /// The core has to say why a release cannot be reached.
+    Absent { absent: Absent, live: String },
 }
 
 /// A request that is ready to be passed on.
@@ -92,7 +110,7 @@ impl Gateway {
         let id = RequestId(rand::random());
         let mut record = Record::begin(id, wire.begin(), self.settings.access_log, &parts);
         let accept = accept(&parts.headers);
-        let mut seen = Seen { id, cors: None, origin: None, version: None, cookie: None };
+        let mut seen = Seen::new(id);
         let step = self.prepare(wire, (parts, body), &mut seen);
         async move {
             let answer = match step {
@@ -104,6 +122,7 @@ impl Gateway {
                         None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
                     }
                 }
+                Ok(Step::Absent { absent, live }) => Err(self.absent(&absent, &live).await),
                 Err(problem) => Err(problem),
             };
             let mut response = answer.unwrap_or_else(|problem| {
@@ -126,16 +145,24 @@ impl Gateway {
         (mut parts, body): (Parts, Incoming),
         seen: &mut Seen,
     ) -> Result<Step, Problem> {
-        let Some((plan, mut admitted)) = self.admit(wire, &parts, seen)? else {
-            let wanted = cors::preflight_method(&parts.method, &parts.headers);
-            let answer = preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET));
-            return Ok(Step::Answer(answer));
+        let (plan, mut admitted) = match self.admit(wire, &parts, seen)? {
+            Admission::Call(plan, admitted) => (plan, admitted),
+            Admission::Preflight => {
+                let wanted = cors::preflight_method(&parts.method, &parts.headers);
+                let answer = preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET));
+                return Ok(Step::Answer(answer));
+            }
+            Admission::Absent(absent) => {
+                let live = self.live_address(wire, &parts, &absent);
+                return Ok(Step::Absent { absent, live });
+            }
         };
         let is_head = parts.method == Method::HEAD;
         let (body, breach) = upload(body, &self.settings.limits)?;
         let (client, upgrade) = take_upgrade(&mut parts, &plan)?.unzip();
         admitted.upgrade = upgrade;
-        let call = make_call(wire, seen.id, (parts, body), admitted);
+        let mut call = make_call(wire, seen.id, (parts, body), admitted);
+        call.release = seen.release.as_ref().map(|release| Arc::clone(&release.shown));
         Ok(Step::Call(Ready { plan, call, breach, client, is_head }))
     }
 
@@ -159,13 +186,29 @@ impl Gateway {
         }
     }
 
-    /// Finds the route and the version that answers; nothing if the request only asks for leave to make another.
-    fn admit(
-        &self,
-        wire: &Wire,
-        parts: &Parts,
-        seen: &mut Seen,
-    ) -> Result<Option<(Arc<Plan>, Admitted)>, Problem> {
+    /// Why a release cannot be reached.
+    async fn absent(&self, absent: &Absent, live: &str) -> Problem {
+        let (Ok(app), Ok(at)) = (absent.app.parse(), absent.release.parse()) else {
+            return Problem::no_release();
+        };
+        match self.folio.reach_release(&app, &at).await {
+            // It was made just now.
+            Ok(_) => Problem::no_release(),
+            Err(error) => Problem::absent(&error, live),
+        }
+    }
+
+    /// Where the app of a release that cannot be reached can be.
+    fn live_address(&self, wire: &Wire, parts: &Parts, absent: &Absent) -> String {
+        let table = self.table.load();
+        let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let port = host.rsplit_once(':').map(|(_, port)| format!(":{port}")).unwrap_or_default();
+        let proto = if wire.is_tls { "https" } else { "http" };
+        format!("{proto}://{}.{}{port}/", absent.app, table.domain())
+    }
+
+    /// Finds the release, the route and the version that answer.
+    fn admit(&self, wire: &Wire, parts: &Parts, seen: &mut Seen) -> Result<Admission, Problem> {
         let (host, named) = named_host(parts)?;
         if let Some(server_name) = wire.server_name.as_deref()
             && host.name() != Some(server_name)
@@ -177,14 +220,22 @@ impl Gateway {
         }
         let decoded = path::check(parts.uri.path())?;
         let table = self.table.load();
+        let release = named_release(&parts.headers)?;
         if let Some(wanted) = cors::preflight_method(&parts.method, &parts.headers)
-            && let Meant::Route(found) = table.find(&host, &decoded, &wanted)
+            && let Ok(Aim { meant: Meant::Route(found), release, by_name }) =
+                table.find(&host, release, (&decoded, &wanted))
             && found.value.cors.is_some()
         {
+            seen.reach(release, by_name);
             seen.meet(found.value, &parts.headers);
-            return Ok(None);
+            return Ok(Admission::Preflight);
         }
-        match table.find(&host, &decoded, &parts.method) {
+        let aim = match table.find(&host, release, (&decoded, &parts.method)) {
+            Ok(aim) => aim,
+            Err(absent) => return Ok(Admission::Absent(absent)),
+        };
+        seen.reach(aim.release, aim.by_name);
+        match aim.meant {
             Meant::Route(found) => {
                 seen.meet(found.value, &parts.headers);
                 if found.broken {
@@ -201,17 +252,26 @@ impl Gateway {
                     host: named,
                     upgrade: None,
                 };
-                Ok(Some((plan, admitted)))
+                Ok(Admission::Call(plan, admitted))
             }
             Meant::Methods(methods) => Err(Problem::other_methods(methods)),
             Meant::NoRoute => Err(Problem::no_route()),
-            Meant::NoRelease => Err(Problem::no_release()),
+            Meant::NoLive => Err(Problem::no_live()),
             Meant::NoHost => Err(Problem::no_host()),
         }
     }
 }
 
 impl Seen {
+    fn new(id: RequestId) -> Self {
+        let (cors, origin, version, cookie, release) = (None, None, None, None, None);
+        Self { id, cors, origin, version, cookie, release, by_name: false }
+    }
+
+    fn reach(&mut self, release: Option<&Arc<Release>>, by_name: bool) {
+        (self.release, self.by_name) = (release.cloned(), by_name);
+    }
+
     fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
         if route.cors.is_some() {
             self.origin = headers.get(ORIGIN).cloned();
@@ -225,6 +285,13 @@ impl Seen {
         if let Some(version) = self.version.take() {
             headers.insert(FOLIO_VERSION, version);
         }
+        if let Some(release) = self.release.take() {
+            headers.insert(FOLIO_RELEASE, release.id.clone());
+            headers.insert(FOLIO_APP_VERSION, release.app_version.clone());
+        }
+        if self.by_name {
+            headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+        }
         if let Some(cookie) = self.cookie.take() {
             headers.append(SET_COOKIE, cookie);
         }
@@ -232,36 +299,6 @@ impl Seen {
             cors.answer(self.origin.as_ref(), headers);
         }
     }
-}
-
-/// The host that a request names. All places that name one have to agree.
-fn named_host(parts: &Parts) -> Result<(Host<'_>, HeaderValue), Problem> {
-    let mut hosts = parts.headers.get_all(HOST).iter();
-    let header = hosts.next();
-    if hosts.next().is_some() {
-        return Err(Problem::bad("there are two Host headers"));
-    }
-    let parse = |text| Authority::parse(text).map_err(|_| Problem::bad("the host is malformed"));
-    let text =
-        header.map(|header| header.to_str().map_err(|_| Problem::bad("the host is malformed")));
-    let by_header = text.transpose()?.map(parse).transpose()?;
-    let by_target = parts.uri.authority().map(|authority| parse(authority.as_str())).transpose()?;
-    let host = match (by_header, by_target) {
-        (Some(one), Some(two)) if one != two => {
-            return Err(Problem::bad("the target and the Host header name different hosts"));
-        }
-        (None, Some(_)) if parts.version < Version::HTTP_2 => None,
-        (Some(authority), _) | (None, Some(authority)) => Some(authority.host),
-        (None, None) => None,
-    };
-    let host = host.ok_or_else(|| Problem::bad("there is no Host header"))?;
-    let named = match (header, parts.uri.authority()) {
-        (Some(header), _) => header.clone(),
-        (None, Some(authority)) => HeaderValue::from_str(authority.as_str())
-            .map_err(|_| Problem::bad("the host is malformed"))?,
-        (None, None) => HeaderValue::from_static(""),
-    };
-    Ok((host, named))
 }
 
 fn preflight(seen: &Seen, request: &HeaderMap, wanted: &Method) -> Response<Body> {
@@ -359,7 +396,7 @@ fn make_call(
     parts.version = Version::default();
     parts.extensions = Extensions::new();
     let request = Request::from_parts(parts, body);
-    Call { id, request, parameters: admitted.parameters, original, hops: 0 }
+    Call { id, request, parameters: admitted.parameters, original, hops: 0, release: None }
 }
 
 /// Adds a parameter as Fission does. What no header can hold keeps its escapes.

@@ -53,8 +53,8 @@ pub enum Meant<'t, 'p> {
     Methods(Methods),
     /// The host is known, the path is not.
     NoRoute,
-    /// A release, of which there are none.
-    NoRelease,
+    /// The app is known, and nothing of it can be reached.
+    NoLive,
     /// Nobody's host.
     NoHost,
 }
@@ -64,6 +64,24 @@ impl Matcher {
     pub fn new(domain: Option<&str>) -> Self {
         let domain = domain.unwrap_or("localhost").trim_end_matches('.').to_ascii_lowercase();
         Self { domain: domain.into(), ..Self::default() }
+    }
+
+    /// The domain whose hosts are apps.
+    pub(crate) fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    /// The app that a host is of, if it is of one.
+    pub(crate) fn app_of<'a>(&'a self, host: &'a Host<'_>) -> Option<&'a str> {
+        let own = host.name().and_then(|name| self.hosts.get(name));
+        match (host.place(&self.domain), own) {
+            (Place::App(app), _) | (Place::Release { app, .. }, None) => Some(app),
+            // A host that several apps named has only the routes that named it.
+            (_, Some(own)) => {
+                own.apps.keys().next().filter(|_| own.apps.len() == 1).map(|app| &**app)
+            }
+            (Place::Elsewhere, None) => None,
+        }
     }
 
     /// The table of other routes. Costs what differs: routes that are in both are the same pointers.
@@ -141,15 +159,10 @@ impl Matcher {
         method: &Method,
     ) -> Meant<'t, 'p> {
         let own = host.name().and_then(|name| self.hosts.get(name));
-        let app = match (host.place(&self.domain), own) {
-            (Place::App(app), _) => Some(app),
-            (Place::Release { .. }, None) => return Meant::NoRelease,
-            (Place::Elsewhere, None) => return Meant::NoHost,
-            // A host that several apps named has only the routes that named it.
-            (_, Some(own)) => {
-                own.apps.keys().next().filter(|_| own.apps.len() == 1).map(|app| &**app)
-            }
-        };
+        let app = self.app_of(host);
+        if own.is_none() && app.is_none() {
+            return Meant::NoHost;
+        }
         let shared = app.and_then(|app| self.apps.get(app));
         if own.is_none() && shared.is_none() && app != Some(DEFAULT_APP) {
             return Meant::NoHost;
@@ -170,7 +183,7 @@ impl Matcher {
 }
 
 /// The routes that are only in the one list, and those that are only in the other. Both are in the same order.
-fn differences<'a>(
+pub(crate) fn differences<'a>(
     before: &'a [Arc<Route>],
     after: &'a [Arc<Route>],
 ) -> (Vec<&'a Arc<Route>>, Vec<&'a Arc<Route>>) {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{CallError, RequestId};
 use folio_core::serving::Unresolved;
-use folio_core::{Class, Code, Explain as _};
-use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use folio_core::{Class, Code, Explain as _, release};
+use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::matcher::Methods;
@@ -23,6 +23,8 @@ pub(crate) struct Problem {
     pub(crate) detail: Option<String>,
     class: Class,
     allow: Option<Methods>,
+    /// Where what is live can be found instead.
+    link: Option<Box<HeaderValue>>,
     /// Whether the rest of the connection can no longer be trusted.
     closes: bool,
 }
@@ -49,7 +51,8 @@ const BY_CODE: [(Code, StatusCode); 15] = [
 impl Problem {
     fn new(code: Code, class: Class, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        Self { code, message, hint: None, detail: None, class, allow: None, closes: false }
+        let (hint, detail, allow, link) = (None, None, None, None);
+        Self { code, message, hint, detail, class, allow, link, closes: false }
     }
 
     fn hint(self, hint: &'static str) -> Self {
@@ -96,6 +99,19 @@ impl Problem {
 
     pub(crate) fn no_release() -> Self {
         Self::new(Code("release_not_found"), Class::NotFound, "there is no such release")
+    }
+
+    /// Why the core says that a release cannot be reached; `live` is where the app can be.
+    pub(crate) fn absent(error: &release::Error, live: &str) -> Self {
+        let problem = Self::new(error.code(), error.class(), error.to_string());
+        let link = HeaderValue::from_str(&format!("<{live}>; rel=\"latest-version\"")).ok();
+        let link = link.filter(|_| error.class() == Class::Gone).map(Box::new);
+        Self { link, ..problem }
+    }
+
+    pub(crate) fn no_live() -> Self {
+        let message = "the app has no release that can be reached";
+        Self::new(Code("no_live_release"), Class::NotFound, message)
     }
 
     pub(crate) fn no_route() -> Self {
@@ -156,6 +172,7 @@ impl Problem {
             Class::Invalid => StatusCode::BAD_REQUEST,
             Class::Unauthenticated => StatusCode::UNAUTHORIZED,
             Class::NotFound => StatusCode::NOT_FOUND,
+            Class::Gone => StatusCode::GONE,
             Class::Conflict => StatusCode::CONFLICT,
             Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Class::Full => StatusCode::INSUFFICIENT_STORAGE,
@@ -190,6 +207,9 @@ impl Problem {
             && let Ok(allow) = HeaderValue::from_str(&methods.allow())
         {
             headers.insert(ALLOW, allow);
+        }
+        if let Some(link) = &self.link {
+            headers.insert(LINK, HeaderValue::clone(link));
         }
         if self.is_passing() {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -283,6 +303,7 @@ mod tests {
             (Problem::body_too_large(1), 413),
             (Problem::no_host(), 404),
             (Problem::no_release(), 404),
+            (Problem::no_live(), 404),
             (Problem::no_route(), 404),
             (Problem::misdirected(), 421),
             (Problem::other_methods(Methods::NONE), 405),

@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 
 use crate::connection;
 use crate::handle::Gateway;
-use crate::matcher::Matcher;
 use crate::settings::Settings;
+use crate::table::Table;
 
 /// How long to wait when the machine cannot open one more connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long to wait before asking a store again that could not tell the routes.
+/// How long to wait before asking a store again that could not tell what is released.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
 
 /// Serves until `shutdown` resolves, then lets admitted requests finish for as long as the settings say.
@@ -65,27 +65,27 @@ pub async fn serve(
     connections.shutdown().await;
 }
 
-/// Reads all routes and follows them from there on.
+/// Reads what is released and follows it from there on.
 async fn open(folio: Folio, settings: Settings) -> Arc<Gateway> {
-    let table = ArcSwap::from_pointee(Matcher::new(settings.domain.as_deref()));
+    let table = ArcSwap::from_pointee(Table::new(settings.domain.as_deref()));
     let gateway = Arc::new(Gateway { folio, table, settings, is_stopping: AtomicBool::new(false) });
     loop {
-        match gateway.folio.follow_routes(follower(Arc::downgrade(&gateway))).await {
+        match gateway.folio.follow_sites(follower(Arc::downgrade(&gateway))).await {
             Ok(()) => return gateway,
             Err(error) => {
-                tracing::error!("Cannot read the routes: {error}");
+                tracing::error!("Cannot read what is released: {error}");
                 tokio::time::sleep(FOLLOW_PAUSE).await;
             }
         }
     }
 }
 
-/// Swaps the table whenever routes change. Holds the gateway only while it does, because the gateway holds the
+/// Swaps the table whenever something else is released. Holds the gateway only while it does, because the gateway holds the
 /// platform that holds this.
 fn follower(gateway: Weak<Gateway>) -> Follower {
-    Arc::new(move |routes| {
+    Arc::new(move |sites| {
         let Some(gateway) = gateway.upgrade() else { return };
-        let table = gateway.table.load().with(routes);
+        let table = gateway.table.load().with(&sites);
         gateway.table.store(Arc::new(table));
     })
 }

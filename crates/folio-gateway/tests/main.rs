@@ -10,6 +10,7 @@ mod hosts;
 mod matcher;
 mod picking;
 mod protocols;
+mod releases;
 mod routes;
 mod runtime;
 mod stopping;

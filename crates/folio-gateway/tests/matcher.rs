@@ -247,7 +247,7 @@ fn reached(routes: &[Arc<Route>], host: &str, path: &str) -> Option<String> {
     let authority = Authority::parse(host).ok()?;
     match matcher.find(&authority.host, path, &Method::GET) {
         Meant::Route(found) => Some(found.value.route.app.to_string()),
-        Meant::Methods(_) | Meant::NoRoute | Meant::NoRelease | Meant::NoHost => None,
+        Meant::Methods(_) | Meant::NoRoute | Meant::NoLive | Meant::NoHost => None,
     }
 }
 

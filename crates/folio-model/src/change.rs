@@ -21,6 +21,11 @@ pub enum Edit {
         /// Its name.
         app: AppName,
     },
+    /// An app without units leaves. Its name is never given to another.
+    DeleteApp {
+        /// Its name.
+        app: AppName,
+    },
     /// A token may now be used.
     AddToken {
         /// Its public part.
@@ -140,6 +145,7 @@ impl Edit {
     pub fn inverse(self) -> Option<Self> {
         Some(match self {
             Self::CreateApp { .. }
+            | Self::DeleteApp { .. }
             | Self::AddToken { .. }
             | Self::Built { .. }
             | Self::Forget { .. } => return None,
@@ -172,11 +178,9 @@ impl Edit {
             | Self::DeleteVersion { uid, .. }
             | Self::RestoreVersion { uid, .. }
             | Self::Describe { uid, .. } => Some(*uid),
-            Self::Move {
-                pointer: Pointer::Alias { unit, .. } | Pointer::Split { unit }, ..
-            } => Some(*unit),
-            Self::Move { pointer: Pointer::Tag { .. } | Pointer::Canary { .. }, .. }
-            | Self::CreateApp { .. }
+            Self::Move { pointer, .. } => pointer.unit(),
+            Self::CreateApp { .. }
+            | Self::DeleteApp { .. }
             | Self::AddToken { .. }
             | Self::Built { .. }
             | Self::Forget { .. } => None,
@@ -215,6 +219,8 @@ pub struct Change {
     pub undoes: Option<u64>,
     /// Whether it takes a move back as a rollback does: a command of its own, which an undo may take back.
     pub rollback: bool,
+    /// Whether its author wants the app version kept from being released.
+    pub unreleased: bool,
     /// The answer to give again when the same request is repeated.
     pub answer: Option<Answer>,
 }
@@ -261,6 +267,9 @@ pub struct Entry {
     /// Whether it takes a move back as a rollback does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rollback: bool,
+    /// Whether its author wanted the app version kept from being released.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreleased: bool,
 }
 
 /// The hash of an entry and, through it, of every entry before.
@@ -281,6 +290,7 @@ impl Entry {
             git: change.git.clone(),
             undoes: change.undoes,
             rollback: change.rollback,
+            unreleased: change.unreleased,
         }
     }
 

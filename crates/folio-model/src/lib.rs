@@ -39,7 +39,9 @@ pub use pointer::{
     Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError, percent,
 };
 pub use reference::{Qualifier, Reference, ReferenceError, Subject};
-pub use release::{Release, ReleaseId, ReleaseIdError};
+pub use release::{
+    AppPlan, Live, LiveMode, LiveShare, Release, ReleaseId, ReleaseIdError, ReleaseState,
+};
 pub use secret::{
     Ciphertext, Fingerprint, FingerprintError, Sealed, SecretKey, SecretKeyError, SecretSpec,
 };

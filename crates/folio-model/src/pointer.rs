@@ -1,5 +1,6 @@
 //! Pointers: the only things that move. An alias splits calls among versions of one function; a tag names a
 //! set of function versions across the app; a split says what a route's targets get now; a canary moves one of them.
+//! Of an app move what is live, its tags on releases, whether a release can be reached, and its plan.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +8,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AppName, Canary, Name, Number, Target, UnitUid, VersionId, VersionKey};
+use crate::{
+    AppName, AppPlan, Canary, Live, Name, Number, Release, ReleaseId, Target, UnitUid, VersionId,
+    VersionKey,
+};
 
 /// The whole of an alias's traffic, in basis points.
 pub const FULL_WEIGHT: u32 = 10_000;
@@ -50,6 +54,40 @@ pub enum Pointer {
         /// The canary.
         name: Name,
     },
+    /// Whether a release of an app can be reached.
+    Release {
+        /// The app.
+        app: AppName,
+        /// The release.
+        id: ReleaseId,
+    },
+    /// A tag on a release of an app.
+    ReleaseTag {
+        /// The app.
+        app: AppName,
+        /// The tag.
+        name: ReleaseId,
+    },
+    /// What an app's own host shows.
+    Live {
+        /// The app.
+        app: AppName,
+    },
+    /// How much an app may have.
+    Plan {
+        /// The app.
+        app: AppName,
+    },
+}
+
+impl Pointer {
+    /// The unit it belongs to, if it belongs to one.
+    pub fn unit(&self) -> Option<UnitUid> {
+        match self {
+            Self::Alias { unit, .. } | Self::Split { unit } => Some(*unit),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Pointer {
@@ -59,6 +97,10 @@ impl fmt::Display for Pointer {
             Self::Tag { name, .. } => write!(f, "tag `{name}`"),
             Self::Split { .. } => f.write_str("the shares of a route"),
             Self::Canary { name, .. } => write!(f, "canary `{name}`"),
+            Self::Release { id, .. } => write!(f, "release `{id}`"),
+            Self::ReleaseTag { name, .. } => write!(f, "release tag `{name}`"),
+            Self::Live { .. } => f.write_str("the live release"),
+            Self::Plan { .. } => f.write_str("the plan"),
         }
     }
 }
@@ -75,6 +117,14 @@ pub enum Place {
     Targets(Vec<Target>),
     /// How far a canary is.
     Canary(Box<Canary>),
+    /// A release, and whether it can be reached.
+    Release(Release),
+    /// The release that a tag is on.
+    Tagged(ReleaseId),
+    /// What is live.
+    Live(Live),
+    /// What an app may have.
+    Plan(AppPlan),
 }
 
 impl Place {
@@ -87,10 +137,8 @@ impl Place {
             (Self::Versions(weights), &Pointer::Alias { unit, .. }) => Box::new(
                 weights.shares().iter().map(move |share| VersionKey { unit, number: share.number }),
             ),
-            // A route keeps what it leads to by its spec, and a canary by what it moves.
-            (Self::Versions(_) | Self::Targets(_) | Self::Canary(_), _) => {
-                Box::new(std::iter::empty())
-            }
+            // A route keeps what it leads to by its spec, a canary by what it moves, and a release by what it shows.
+            _ => Box::new(std::iter::empty()),
         }
     }
 }

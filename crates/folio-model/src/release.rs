@@ -1,24 +1,32 @@
-//! Releases: app versions that can be reached from outside, under an id that fits a host name.
+//! Releases: app versions that can be reached from outside, under an id that fits a host name. What moves about
+//! them is small: whether one can still be reached, which of them are live, and what an app may have.
 
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::text_type;
-use crate::{Chance, RESERVED, Timestamp, VersionId};
+use crate::{Chance, FULL_WEIGHT, RESERVED, Timestamp, VersionId};
 
 text_type! {
-    /// The id of a release: a lower-case DNS label with a letter in it.
+    /// The id of a release, or a tag on one: a lower-case DNS label with a letter in it.
     ReleaseId, ReleaseIdError, check
 }
 
-/// Why a text is not a release id.
+/// Why a text is neither a release id nor a tag on a release.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a release id: 1 to 63 lower-case letters, digits and inner dashes, not digits only"
-)]
-pub struct ReleaseIdError(String);
+pub enum ReleaseIdError {
+    /// A host name cannot carry it, or could carry it for something else.
+    #[error(
+        "`{0}` cannot name a release: 1 to 63 lower-case letters, digits and single inner dashes, not digits only"
+    )]
+    Malformed(String),
+    /// One of [`RESERVED`].
+    #[error("`{0}` is a reserved word and cannot name a release")]
+    Reserved(String),
+}
 
 impl ReleaseId {
     /// Makes a random one.
@@ -30,23 +38,128 @@ impl ReleaseId {
 fn check(text: &str) -> Result<(), ReleaseIdError> {
     let label =
         text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    let ends = text.starts_with('-') || text.ends_with('-') || text.contains("--");
+    let dashes = text.starts_with('-') || text.ends_with('-') || text.contains("--");
     let number = text.bytes().all(|byte| byte.is_ascii_digit());
     let fits = (1..=63).contains(&text.len());
-    let good = label && !ends && !number && fits && !RESERVED.contains(&text);
-    if good { Ok(()) } else { Err(ReleaseIdError(text.to_owned())) }
+    if RESERVED.contains(&text) {
+        return Err(ReleaseIdError::Reserved(text.to_owned()));
+    }
+    let good = label && !dashes && !number && fits;
+    if good { Ok(()) } else { Err(ReleaseIdError::Malformed(text.to_owned())) }
 }
 
-/// An app version reachable from outside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An app version reachable from outside. Only whether it can be reached ever changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Release {
-    /// Its id, part of its host name.
-    pub id: ReleaseId,
     /// The app version it shows.
     pub app_version: VersionId,
+    /// The ledger entry that made it: its place among the releases of its app.
+    pub entry: u64,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Whether it can be reached.
+    pub state: ReleaseState,
+    /// Since when it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Whether a release can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReleaseState {
+    /// It can.
+    Accessible,
+    /// There were more than the app's plan allows.
+    Expired,
+    /// Somebody removed it.
+    Deleted,
+}
+
+impl Release {
+    /// The release when it can no longer be reached.
+    #[must_use]
+    pub fn ended(&self, state: ReleaseState, at: Timestamp) -> Self {
+        Self { state, ended_at: Some(at), ..self.clone() }
+    }
+
+    /// Whether it can be reached.
+    pub fn is_accessible(&self) -> bool {
+        self.state == ReleaseState::Accessible
+    }
+}
+
+/// What an app's own host shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Live {
+    /// The releases, with their shares of 10,000.
+    pub shares: Vec<LiveShare>,
+    /// Whether a new release takes their place.
+    pub mode: LiveMode,
+    /// Since when it is so.
+    pub since: Timestamp,
+    /// Why, in the words of whoever pinned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The entry at which the release before this one got all the traffic: where a rollback goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+}
+
+/// One of the releases that are live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveShare {
+    /// The release.
+    pub release: ReleaseId,
+    /// Its share of 10,000.
+    pub weight: u32,
+}
+
+/// Whether a new release becomes live by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LiveMode {
+    /// It does.
+    Following,
+    /// It does not, until somebody says so.
+    Pinned,
+}
+
+impl Live {
+    /// All traffic to one release.
+    pub fn only(release: ReleaseId, mode: LiveMode, since: Timestamp) -> Self {
+        let shares = vec![LiveShare { release, weight: FULL_WEIGHT }];
+        Self { shares, mode, since, reason: None, before: None }
+    }
+
+    /// The release that gets everything, unless several share it.
+    pub fn sole(&self) -> Option<&ReleaseId> {
+        let all = self.shares.iter().find(|share| share.weight == FULL_WEIGHT);
+        all.map(|share| &share.release)
+    }
+
+    /// Whether a release is among them, also with a share of nothing.
+    pub fn shows(&self, release: &ReleaseId) -> bool {
+        self.shares.iter().any(|share| share.release == *release)
+    }
+}
+
+/// How much an app may have. Never part of a version: what was paid for is not rolled back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppPlan {
+    /// Releases that can be reached at once.
+    pub releases: u32,
+    /// Releases that can be tagged at once.
+    pub tagged: u32,
+}
+
+impl Default for AppPlan {
+    fn default() -> Self {
+        Self { releases: 3, tagged: 10 }
+    }
 }
 
 #[cfg(test)]

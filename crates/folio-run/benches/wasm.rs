@@ -59,7 +59,14 @@ async fn call(wasm: &Wasm, plan: &Arc<Plan>) {
         .header("accept", "*/*")
         .body(Body::Empty)
         .expect("the request is one");
-    let call = Call { id: RequestId(1), request, parameters: Vec::new(), original: None, hops: 0 };
+    let call = Call {
+        id: RequestId(1),
+        request,
+        parameters: Vec::new(),
+        original: None,
+        hops: 0,
+        release: None,
+    };
     let code = || async { Ok(Source { path: component(), keep: None }) };
     let answer = wasm.call(plan, code, call).await.expect("the component answers");
     assert_eq!(answer.status(), 200);

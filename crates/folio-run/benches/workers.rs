@@ -119,7 +119,7 @@ async fn call(runtime: &LocalRuntime, plan: &Arc<Plan>) {
         .body(Body::Empty)
         .expect("the request is one");
     let id = RequestId(rand::random());
-    let call = Call { id, request, parameters: Vec::new(), original: None, hops: 0 };
+    let call = Call { id, request, parameters: Vec::new(), original: None, hops: 0, release: None };
     let answer = runtime.call(plan, call).await.expect("hello answers");
     assert!(matches!(answer.body(), Body::Full(_)));
 }

@@ -13,10 +13,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use folio_core::ports::runtime::{Plan, RequestId, RuntimePorts};
+use folio_core::ports::runtime::{Call, Plan, RuntimePorts};
 use tokio::task::JoinSet;
 
 pub use in_hand::InHand;
+pub(crate) use in_hand::Lineage;
 use in_hand::Requests;
 pub(crate) use serve::{Asking, pass_on};
 
@@ -78,7 +79,7 @@ impl InvokeSocket {
     }
 
     /// Notes a request that the worker has in hand, until the guard is dropped.
-    pub fn begin(&self, id: RequestId, hops: u32) -> InHand {
-        self.asker.requests.begin(id, hops)
+    pub fn begin(&self, call: &Call) -> InHand {
+        self.asker.requests.begin(call.id, Lineage::of(call))
     }
 }

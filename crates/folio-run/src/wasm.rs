@@ -44,6 +44,8 @@ use output::Journal;
 use request::{Caller, Incoming};
 use versions::Versions;
 
+use crate::invoke::Lineage;
+
 /// Versions compiled at the same time. Each already uses every core.
 const COMPILING_MAX: usize = 2;
 
@@ -267,8 +269,9 @@ fn start(
     call: Call,
     place: OwnedSemaphorePermit,
 ) -> (Guest, Head) {
-    let Call { id, request, hops, .. } = call;
-    let caller = Caller { plan: Arc::clone(plan), id, hops };
+    let (id, lineage) = (call.id, Lineage::of(&call));
+    let caller = Caller { plan: Arc::clone(plan), id, lineage };
+    let request = call.request;
     let (parts, body) = request.into_parts();
     let (body, broken) = Incoming::new(body);
     let request = http::Request::from_parts(parts, body);

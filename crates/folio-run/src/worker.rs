@@ -96,7 +96,7 @@ impl Worker {
 
     /// Passes a request on. Fails only if the worker never saw it.
     pub(crate) fn send(&self, call: Call, timeout: Duration) -> Result<Sent<InHand>, CallError> {
-        let in_hand = self.invoke.begin(call.id, call.hops);
+        let in_hand = self.invoke.begin(&call);
         exchange::send(&self.link, call, timeout, in_hand)
     }
 

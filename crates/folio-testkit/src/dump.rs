@@ -1,6 +1,6 @@
 //! Everything a ledger shows of one app, as one value: two ledgers that were told the same dump the same.
 
-use folio_core::ports::{Page, State, StoreError};
+use folio_core::ports::{Page, Releases, State, StoreError};
 use folio_model::{Alias, AppName, Digest, Kind, Pointer, Snapshot, Tag, Unit, VersionKey};
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
         "triggers": triggers(state, app)?,
         "canaries": canaries(state, app)?,
         "pending": pending(state)?,
+        "releases": releases(state, app)?,
     }))
 }
 
@@ -96,6 +97,21 @@ fn canaries(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> 
         Ok(json!([found.name, found.canary, found.revision, moves]))
     });
     found.collect()
+}
+
+fn releases(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
+    let found = |which| {
+        let found = state.releases(app, which)?.into_iter();
+        Ok::<_, StoreError>(found.map(|found| json!([found.id, found.release])).collect::<Vec<_>>())
+    };
+    let (live, plan) = (Pointer::Live { app: app.clone() }, Pointer::Plan { app: app.clone() });
+    Ok(json!({
+        "accessible": found(Releases::Accessible)?,
+        "all": found(Releases::Before(u64::MAX, usize::MAX))?,
+        "tags": state.release_tags(app)?,
+        "live": state.place(&live)?,
+        "plan": state.place(&plan)?,
+    }))
 }
 
 fn pending(state: &dyn State) -> Result<Vec<Value>, StoreError> {

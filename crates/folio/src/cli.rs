@@ -7,7 +7,7 @@ use folio_model::AppName;
 
 use crate::command::{
     alias, app, canary, config, environment, function, history, invoke, kinds, maintenance,
-    objects, package, route, secret, spec, storage, tag, trigger,
+    objects, package, release, route, secret, spec, storage, tag, trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -45,6 +45,12 @@ pub(crate) struct Globals {
     /// Say why, for the log
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    /// Keep the app version that this makes from being released
+    #[arg(long, global = true, conflicts_with = "promote")]
+    pub(crate) no_release: bool,
+    /// Make the release live and have live follow from here on, also if it is pinned
+    #[arg(long, global = true)]
+    pub(crate) promote: bool,
 }
 
 impl Globals {
@@ -108,9 +114,14 @@ pub(crate) enum Command {
     Status,
     /// Show what every version did since the server started
     Top,
-    /// Look at the whole app, now or at any earlier moment
+    /// Work with apps, and look at one now or at any earlier moment
     #[command(subcommand)]
     App(app::Command),
+    /// Work with releases: app versions that can be reached
+    #[command(subcommand)]
+    Release(release::Command),
+    /// Take live back to the release before, without making a version
+    Rollback(release::Rollback),
     /// Show who did what, when and why, newest first
     Log(history::Log),
     /// Take back an entry of the log, by default the newest

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use folio_core::release::Released;
 use folio_model::Git;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::output;
 use crate::problem::{Cause, Problem, Referrer};
 
 /// How long to wait for a connection, and for the next byte. Unpacking a large archive takes its time.
@@ -23,7 +26,16 @@ pub(crate) struct Client {
     http: reqwest::Client,
     base: Url,
     token: Option<String>,
-    reason: Option<String>,
+    wishes: Wishes,
+}
+
+/// What is said with every change.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// Why.
+    pub(crate) reason: Option<String>,
+    /// What becomes of the app version it makes, in the API's word.
+    pub(crate) releasing: Option<&'static str>,
 }
 
 /// A change to ask for.
@@ -75,7 +87,7 @@ impl Change {
 
 impl Client {
     /// A client of the server at an address.
-    pub(crate) fn new(url: &str, token: Option<String>, reason: Option<String>) -> Result<Self> {
+    pub(crate) fn new(url: &str, token: Option<String>, wishes: Wishes) -> Result<Self> {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_WAIT)
             .read_timeout(READ_WAIT)
@@ -88,7 +100,7 @@ impl Client {
             let problem = Problem::usage(format!("`{url}` is not the address of a folio server"));
             problem.hint("write it like `http://127.0.0.1:7070`")
         })?;
-        Ok(Self { http, base, token, reason })
+        Ok(Self { http, base, token, wishes })
     }
 
     /// Reads something.
@@ -143,14 +155,21 @@ impl Client {
         if let Some(git) = &change.git {
             request = request.header("Folio-Git", percent_encode(&serde_json::to_string(git)?));
         }
-        if let Some(reason) = &self.reason {
+        if let Some(reason) = &self.wishes.reason {
             request = request.header("Folio-Reason", percent_encode(reason));
         }
+        if let Some(releasing) = self.wishes.releasing {
+            request = request.header("Folio-Releasing", releasing);
+        }
         let again = request.try_clone();
-        match (self.answer(request).await, again) {
+        let answer: Value = match (self.answer(request).await, again) {
             (Err(error), Some(again)) if is_lost(&error) => self.answer(again).await,
             (answer, _) => answer,
+        }?;
+        if let Some(released) = answer.get("release").filter(|released| released.is_object()) {
+            notice(serde_json::from_value(released.clone()).context(NOT_UNDERSTOOD)?);
         }
+        serde_json::from_value(answer).context(NOT_UNDERSTOOD)
     }
 
     /// Asks something that changes nothing, with a body.
@@ -224,6 +243,34 @@ impl Client {
         let causes = std::iter::successors(Some(error as &dyn Error), |&cause| cause.source());
         let cause = causes.last().map(ToString::to_string).unwrap_or_default();
         anyhow::Error::new(Broken { cause, arrived: !error.is_connect() }).context(problem)
+    }
+}
+
+/// What is said of an answer that is not what this program knows.
+const NOT_UNDERSTOOD: &str = "the server's answer cannot be understood";
+
+/// Says what a release did that its author may not expect.
+fn notice(released: Released) {
+    let Released { id, pinned, unreleased, expired: _, over_limit } = released;
+    if unreleased > 0 {
+        let versions = if unreleased == 1 { "version" } else { "versions" };
+        output::talk(&format!("release {id} includes {unreleased} unreleased app {versions}"));
+    }
+    if let Some(pinned) = pinned {
+        let releases = output::list(&pinned.releases);
+        let why = pinned.reason.map(|why| format!(" ({why})")).unwrap_or_default();
+        let since = output::moment(pinned.since);
+        output::talk(&format!(
+            "release {id} is not live: live is pinned at {releases} since {since}{why}"
+        ));
+        output::talk("hint: `folio release follow` makes it live, and `--promote` the next one");
+    }
+    if let Some(over) = over_limit {
+        let kept = output::list(&over.kept_by);
+        output::talk(&format!(
+            "over limit: {} releases, the plan allows {}; kept by {kept}",
+            over.accessible, over.limit
+        ));
     }
 }
 

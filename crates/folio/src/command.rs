@@ -16,6 +16,7 @@ pub(crate) mod maintenance;
 pub(crate) mod objects;
 pub(crate) mod package;
 pub(crate) mod publish;
+pub(crate) mod release;
 pub(crate) mod route;
 pub(crate) mod running;
 pub(crate) mod saving;
@@ -35,7 +36,7 @@ use clap::CommandFactory;
 use folio_model::AppName;
 
 use crate::cli::{Cli, Command, Globals};
-use crate::client::Client;
+use crate::client::{Client, Wishes};
 use crate::config::Config;
 use crate::output::{self, Format};
 use crate::{demo, serve};
@@ -60,7 +61,13 @@ impl Session {
     fn open(globals: Globals, config: &Config) -> Result<Self> {
         let output = globals.format();
         let url = config.url(globals.server.as_deref());
-        let client = Client::new(&url, config.token(&url)?, globals.reason)?;
+        let releasing = match (globals.no_release, globals.promote) {
+            (true, _) => Some("hold"),
+            (false, true) => Some("promote"),
+            (false, false) => None,
+        };
+        let wishes = Wishes { reason: globals.reason, releasing };
+        let client = Client::new(&url, config.token(&url)?, wishes)?;
         let cache = config.cache.clone();
         Ok(Self { client, output, cache, app: globals.app })
     }
@@ -111,6 +118,8 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,
         Command::App(command) => app::run(session, command).await,
+        Command::Release(command) => release::run(session, command).await,
+        Command::Rollback(command) => release::roll_back(session, command).await,
         Command::Log(command) => history::log(session, command).await,
         Command::Undo(command) => history::undo(session, command).await,
         Command::Gc(command) => storage::gc(session, command).await,

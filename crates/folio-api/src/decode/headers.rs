@@ -1,6 +1,8 @@
-//! Headers: who asks, why, from where in git, on what condition, and how to recognise the request again.
+//! Headers: who asks, why, from where in git, on what condition, whether to release it, and how to recognise the
+//! request again.
 
 use axum::http::{HeaderMap, HeaderName, header};
+use folio_core::request::Releasing;
 use folio_model::Git;
 use percent_encoding::percent_decode_str;
 
@@ -12,6 +14,9 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 pub(crate) const REASON: HeaderName = HeaderName::from_static("folio-reason");
 /// The header that says where the caller's files stand in git.
 pub(crate) const GIT: HeaderName = HeaderName::from_static("folio-git");
+
+/// The header that says what becomes of the app version that a change makes.
+pub(crate) const RELEASING: HeaderName = HeaderName::from_static("folio-releasing");
 
 const KEY_BYTES_MAX: usize = 200;
 const GIT_TEXT_BYTES_MAX: usize = 256;
@@ -81,6 +86,18 @@ pub(super) fn git(headers: &HeaderMap) -> Result<Option<Git>, Refusal> {
         return Err(refused(why));
     }
     Ok(Some(git))
+}
+
+pub(super) fn releasing(headers: &HeaderMap) -> Result<Releasing, Refusal> {
+    match one(headers, &RELEASING)? {
+        None | Some("release") => Ok(Releasing::Release),
+        Some("hold") => Ok(Releasing::Hold),
+        Some("promote") => Ok(Releasing::Promote),
+        Some(other) => {
+            let what = format!("`Folio-Releasing: {other}` has no meaning");
+            Err(Refusal::bad(what, "send `release`, `hold` or `promote`, or leave it out"))
+        }
+    }
 }
 
 /// Refuses a body that does not say it is of a type. Parameters such as `charset` do not matter.

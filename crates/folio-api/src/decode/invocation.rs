@@ -75,8 +75,14 @@ impl FromRequest<Folio> for Invocation {
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
-        let call =
-            Call { id: RequestId(id), request, parameters: Vec::new(), original: None, hops: 0 };
+        let call = Call {
+            id: RequestId(id),
+            request,
+            parameters: Vec::new(),
+            original: None,
+            hops: 0,
+            release: None,
+        };
         Ok(Self { app: read.path.app, function, call })
     }
 }

@@ -1,8 +1,9 @@
 //! The names in paths. A value of these types is well formed; whether it exists, a verb will say.
 
 use folio_core::history::Moment;
+use folio_core::release::ReleaseRef;
 use folio_core::request::Which;
-use folio_model::{AppName, Kind, Name, Qualifier, UnitKey, VersionId};
+use folio_model::{AppName, Kind, Name, Qualifier, ReleaseId, ReleaseIdError, UnitKey, VersionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -113,6 +114,22 @@ pub(crate) struct CanaryPath {
     pub(crate) app: AppName,
     /// The canary.
     pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ReleasePath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// A release's id, a tag on it, `latest` or `live`.
+    pub(crate) release: ReleaseName,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ReleaseTagPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The tag on a release.
+    pub(crate) tag: ReleaseId,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -243,6 +260,19 @@ impl TryFrom<String> for AtOrAll {
             "all" => Ok(Self(Which::All)),
             _ => At::try_from(text).map(|At(at)| Self(Which::One(at))),
         }
+    }
+}
+
+/// One release, as paths and bodies write it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", inline)]
+pub(crate) struct ReleaseName(pub(crate) ReleaseRef);
+
+impl TryFrom<String> for ReleaseName {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: ReleaseIdError| error.to_string())
     }
 }
 

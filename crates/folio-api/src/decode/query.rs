@@ -9,7 +9,7 @@ use folio_model::{Kind, Number, Reference, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::AppMoment;
+use super::{AppMoment, ReleaseName};
 
 /// How many items a page has when nothing is said.
 const PAGE_ITEMS: u64 = 100;
@@ -47,6 +47,17 @@ pub(crate) struct BelowQuery {
     pub(crate) below: Option<Number>,
     /// At most so many; the server may give fewer.
     pub(crate) limit: Option<NonZeroU64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DeletionQuery {
+    /// The release that becomes live if the deleted one is.
+    #[serde(default)]
+    pub(crate) replace_with: Option<ReleaseName>,
+    /// Whether the tags on it go too.
+    #[serde(default)]
+    pub(crate) untag: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -3,9 +3,10 @@
 use folio_core::Folio;
 use folio_core::diff::{AppDiffView, DiffView};
 use folio_core::history::{LogLine, Moment};
+use folio_core::release::AppVersionView;
 use folio_core::undo::Undone;
 use folio_core::view::{AppView, Done, ResolvedView};
-use folio_model::{AppVersion, Number};
+use folio_model::Number;
 
 use super::Outcome;
 use crate::decode::{
@@ -31,10 +32,10 @@ pub(crate) async fn diff(folio: Folio, ask: Ask<AppPath, DiffQuery>) -> Outcome<
 pub(crate) async fn app_versions(
     folio: Folio,
     ask: Ask<AppPath, BelowQuery>,
-) -> Outcome<Answer<Page<AppVersion>>> {
+) -> Outcome<Answer<Page<AppVersionView>>> {
     let limit = page_items(&folio, ask.query.limit);
     let items = folio.app_versions(&ask.path.app, ask.query.below, limit).await?;
-    Ok(Answer(Page::new(items, limit, |version| version.number.get())))
+    Ok(Answer(Page::new(items, limit, |found| found.version.number.get())))
 }
 
 pub(crate) async fn app_version(folio: Folio, ask: Ask<MomentPath>) -> Outcome<Answer<AppView>> {

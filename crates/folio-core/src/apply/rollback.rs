@@ -49,7 +49,7 @@ impl Folio {
             let result =
                 self.look(move |state| Ok::<_, Error>(plan(state, &of, &moment)?.outcome(None)));
             let result = result.await?;
-            return Ok(Done { result, changed: false, app_version: None, entry: None });
+            return Ok(Done::unchanged(result));
         }
         let of = app.clone();
         self.commit(caller, app, move |builder| {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{Order, app, import};
 use crate::ports::runtime::{BuildError, BuildOrder, Built};
 use crate::ports::{State, StoreError};
-use crate::request::Caller;
+use crate::request::{Caller, Releasing};
 use crate::view::Done;
 use crate::{Folio, compose, environment, folio};
 
@@ -190,11 +190,18 @@ impl Folio {
         record: BuildRecord,
     ) -> Result<(), StoreError> {
         let app = app_name.clone();
-        // What is built was published from that work tree.
+        // What is built was published from that work tree, and is released unless that was not wanted.
         let of = app.clone();
-        let newest = self.look(move |state| state.app_version_at(&of, None)).await?;
+        let newest = self
+            .look(move |state| match state.app_version_at(&of, None)? {
+                Some(newest) => state.entry(newest.entry),
+                None => Ok::<_, StoreError>(None),
+            })
+            .await?;
+        let unreleased = newest.as_ref().is_some_and(|newest| newest.unreleased);
+        let releasing = if unreleased { Releasing::Hold } else { Releasing::Release };
         let git = newest.and_then(|newest| newest.git);
-        let caller = Caller { git, ..Caller::new(Actor::system()) };
+        let caller = Caller { git, releasing, ..Caller::new(Actor::system()) };
         let written: Result<Done<Vec<VersionKey>>, folio::Error> = self
             .commit(&caller, app_name, move |builder| {
                 let from = builder.state.build(order.key)?;

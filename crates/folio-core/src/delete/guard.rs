@@ -63,7 +63,7 @@ fn triggers(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, Store
     let versions = leaving.versions.iter().map(|key| key.unit);
     let aliases = leaving.gone.iter().filter_map(|pointer| match pointer {
         Pointer::Alias { unit, .. } => Some(*unit),
-        Pointer::Tag { .. } | Pointer::Split { .. } | Pointer::Canary { .. } => None,
+        _ => None,
     });
     let units: BTreeSet<_> = versions.chain(aliases).chain(leaving.units.iter().copied()).collect();
     let mut referrers = Vec::new();
@@ -221,6 +221,13 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
         }
         Pointer::Canary { name, .. } => {
             Referrer { kind: "canary".to_owned(), name: name.to_string() }
+        }
+        // Of these none keeps a version; what a release shows is kept without its version.
+        Pointer::Release { .. }
+        | Pointer::ReleaseTag { .. }
+        | Pointer::Live { .. }
+        | Pointer::Plan { .. } => {
+            Referrer { kind: "release".to_owned(), name: pointer.to_string() }
         }
     })
 }

@@ -6,8 +6,8 @@
 use async_trait::async_trait;
 use folio_model::{
     Actor, Alias, Answer, AppName, AppVersion, BuildRecord, Canary, Change, Digest, Entry, Kind,
-    Name, Number, Placement, Pointer, Snapshot, Tag, Target, Timestamp, TriggerSpec, Unit, UnitKey,
-    UnitUid, Version, VersionId, VersionKey,
+    Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag, Target, Timestamp,
+    TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use tokio::sync::watch;
 
@@ -118,6 +118,26 @@ pub struct StandingCanary {
     pub canary: Canary,
     /// The ledger entry that last moved it.
     pub revision: u64,
+}
+
+/// A release as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingRelease {
+    /// Its id.
+    pub id: ReleaseId,
+    /// What it shows, and whether it can be reached.
+    pub release: Release,
+}
+
+/// Which releases of an app are meant.
+#[derive(Debug, Clone, Copy)]
+pub enum Releases<'a> {
+    /// Those that can be reached, oldest first.
+    Accessible,
+    /// Those that show an app version, oldest first.
+    Of(&'a VersionId),
+    /// The newest so many that were made before an entry, newest first.
+    Before(u64, usize),
 }
 
 /// The state after some entry. Everything is looked up by index: no method's cost depends on how many
@@ -283,10 +303,29 @@ pub trait State {
     /// What one unit is in the newest app version.
     fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError>;
 
+    /// What one unit was in an app version.
+    fn placement_at(&self, unit: UnitUid, at: Number) -> Result<Option<Placement>, StoreError>;
+
+    /// Where a pointer points, and the entry that last moved it.
+    fn place(&self, pointer: &Pointer) -> Result<Option<(Place, u64)>, StoreError>;
+
+    /// Releases of an app.
+    fn releases(
+        &self,
+        app: &AppName,
+        which: Releases<'_>,
+    ) -> Result<Vec<StandingRelease>, StoreError>;
+
+    /// The tags on releases of an app with the releases they are on, by name.
+    fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError>;
+
+    /// Every living app, by name.
+    fn apps(&self) -> Result<Vec<AppName>, StoreError>;
+
     /// The remembered answer of a request.
     fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError>;
 
-    /// The trees and archives of every surviving version and every draft, with what their builds made and
-    /// printed: what a sweep must keep.
+    /// The trees and archives of every surviving version and every draft, and the trees of every release that can
+    /// be reached, with what their builds made and printed: what a sweep must keep.
     fn content_roots(&self) -> Result<Vec<Digest>, StoreError>;
 }

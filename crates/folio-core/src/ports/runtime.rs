@@ -19,6 +19,7 @@ use super::Plaintext;
 use super::body::Body;
 use crate::logs::Logs;
 use crate::measure::Meter;
+use crate::serving::Shown;
 
 /// Everything that decides how one function version, or a draft, runs.
 #[derive(Debug, Clone)]
@@ -142,6 +143,8 @@ pub struct Call {
     pub original: Option<http::uri::PathAndQuery>,
     /// How many functions called one another to get here.
     pub hops: u32,
+    /// The release that the request was admitted to: what functions call from here on is of the same.
+    pub release: Option<Arc<Shown>>,
 }
 
 /// Names one request, end to end.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_model::{
-    Build, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Number, PackageSpec,
-    Qualifier, Reference, RunSettings, Share, Subject, Unit, UnitKey, Version, VersionId,
-    VersionKey,
+    AppName, Build, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Number,
+    PackageSpec, Placement, Qualifier, Reference, RunSettings, Share, Subject, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey,
 };
 
 use super::delivery::{self, Delivery};
@@ -121,6 +121,24 @@ pub(super) fn read(state: &dyn State, slot: &Slot, folio: &Folio) -> Result<Read
     Ok(Reading { as_of, meaning, interests: reader.interests })
 }
 
+/// What a function means in a release that holds it; nothing if it holds no version that can be called.
+pub(super) fn of_placement(
+    state: &dyn State,
+    folio: &Folio,
+    app: &AppName,
+    placed: &Placement,
+) -> Result<Option<Meaning>, StoreError> {
+    let Some((number, id, snapshot)) = placed.latest.clone() else { return Ok(None) };
+    let reference = Reference::to(placed.name.clone()).at(Qualifier::Number(number));
+    let slot = Slot::empty(app, &reference);
+    let (plans, limits, vault) = (&folio.serving.plans, folio.limits(), folio.vault.as_ref());
+    let mut reader = Reader { state, slot: &slot, plans, limits, vault, interests: HashSet::new() };
+    let key = UnitKey { app: app.clone(), kind: Kind::Function, name: placed.name.clone() };
+    let stage = Stage::Version(number, id);
+    let plan = reader.plan(&Target { unit: placed.uid, key: &key, stage, snapshot, uses: None })?;
+    Ok(Some(plan.map_or_else(Meaning::Nothing, |plan| Meaning::Versions(Split::only(plan)))))
+}
+
 struct Reader<'a> {
     state: &'a dyn State,
     slot: &'a Slot,
@@ -132,10 +150,17 @@ struct Reader<'a> {
 
 /// A version or draft to make a plan of.
 struct Target<'a> {
-    unit: &'a Unit,
+    unit: UnitUid,
+    key: &'a UnitKey,
     stage: Stage,
     snapshot: Digest,
     uses: Option<VersionKey>,
+}
+
+impl<'a> Target<'a> {
+    fn of(unit: &'a Unit, stage: Stage, snapshot: Digest, uses: Option<VersionKey>) -> Self {
+        Self { unit: unit.uid, key: &unit.key, stage, snapshot, uses }
+    }
 }
 
 impl Reader<'_> {
@@ -160,7 +185,7 @@ impl Reader<'_> {
             What::Draft => {
                 let draft = unit.draft.as_ref().expect("a draft was found");
                 let (stage, snapshot) = (Stage::Draft, draft.snapshot);
-                let plan = self.plan(&Target { unit: &unit, stage, snapshot, uses: draft.uses })?;
+                let plan = self.plan(&Target::of(&unit, stage, snapshot, draft.uses))?;
                 Ok(plan.map_or_else(Meaning::Nothing, |plan| Meaning::Versions(Split::only(plan))))
             }
             What::Version(number) => {
@@ -192,7 +217,7 @@ impl Reader<'_> {
             })?;
             let stage = Stage::Version(version.number, version.id);
             let (snapshot, uses) = (version.snapshot, version.uses);
-            match self.plan(&Target { unit, stage, snapshot, uses })? {
+            match self.plan(&Target::of(unit, stage, snapshot, uses))? {
                 Ok(plan) => plans.push((plan, share.weight)),
                 Err(unresolved) => return Ok(Meaning::Nothing(unresolved)),
             }
@@ -206,13 +231,13 @@ impl Reader<'_> {
             Stage::Version(number, _) => Some(number),
             Stage::Draft => None,
         };
-        let key = PlanKey { unit: target.unit.uid, number, digest: target.snapshot };
+        let key = PlanKey { unit: target.unit, number, digest: target.snapshot };
         if let Some(plan) = self.plans.find(&key) {
             return Ok(Ok(plan));
         }
         let spec = compose::function_spec(self.state, target.snapshot)?;
         let Some(environment) = environment::frozen(self.state, &spec)? else {
-            let app = &target.unit.key.app;
+            let app = &target.key.app;
             let error = environment::not_found(self.state, app, &spec.environment)?;
             return Ok(Err(Unresolved::of(&error)));
         };
@@ -220,7 +245,7 @@ impl Reader<'_> {
         let Some(code) = self.code(&package)? else {
             return Ok(Err(Unresolved::of(&self.unready(target, &spec, &package)?)));
         };
-        let app = &target.unit.key.app;
+        let app = &target.key.app;
         let delivery = match delivery::open(self.state, self.vault, app, &spec)? {
             Ok(delivery) => delivery,
             Err(error) => return Ok(Err(Unresolved::of(&error))),
@@ -247,8 +272,8 @@ impl Reader<'_> {
         package: &PackageSpec,
     ) -> Result<Unready, StoreError> {
         let what = match &target.stage {
-            Stage::Version(_, id) => format!("version `{id}` of {}", target.unit.key),
-            Stage::Draft => format!("the draft of {}", target.unit.key),
+            Stage::Version(_, id) => format!("version `{id}` of {}", target.key),
+            Stage::Draft => format!("the draft of {}", target.key),
         };
         let used = target.uses.map(|key| self.state.version(key)).transpose()?.flatten();
         let name = package_name(&spec.package.name, used.as_ref().map(|version| &version.id));
@@ -264,9 +289,9 @@ impl Reader<'_> {
         code: Content,
     ) -> Plan {
         Plan {
-            app: target.unit.key.app.clone(),
-            function: target.unit.key.name.clone(),
-            unit: target.unit.uid,
+            app: target.key.app.clone(),
+            function: target.key.name.clone(),
+            unit: target.unit,
             at: target.stage.clone(),
             digest: target.snapshot,
             environment: spec.environment,

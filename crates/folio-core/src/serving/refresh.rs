@@ -1,4 +1,4 @@
-//! What a commit does for slots and routes before it returns, and what happens if nobody waits for it.
+//! What a commit does for slots and sites before it returns, and what happens if nobody waits for it.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl<'a> Unsettled<'a> {
         Self { folio, after, missed: true }
     }
 
-    /// Tells slots and routes of what was appended, if anything was. If they cannot be read now, they are in the
+    /// Tells slots and sites of what was appended, if anything was. If they cannot be read now, they are in the
     /// background until they can.
     pub(crate) async fn settle(mut self, entry: Option<&Entry>) {
         let told = match entry {
@@ -57,13 +57,13 @@ impl Drop for Unsettled<'_> {
 }
 
 impl Folio {
-    /// Makes every slot and route that an entry concerns current, and has built what it makes wait.
+    /// Makes every slot and site that an entry concerns current, and has built what it makes wait.
     pub(crate) async fn refresh(&self, entry: &Entry) -> Result<(), StoreError> {
         let slots = self.serving.table.concerned(entry);
         if !slots.is_empty() {
             self.read_slots(slots).await?;
         }
-        self.refresh_routes(entry).await?;
+        self.refresh_site(entry).await?;
         self.push_builds(entry).await
     }
 

@@ -168,6 +168,6 @@ fn touched(edit: &Edit, tell: &mut dyn FnMut(Interest)) {
             }
         }
         Edit::Describe { .. } | Edit::Own { .. } => {}
-        Edit::CreateApp { .. } | Edit::AddToken { .. } => {}
+        Edit::CreateApp { .. } | Edit::DeleteApp { .. } | Edit::AddToken { .. } => {}
     }
 }

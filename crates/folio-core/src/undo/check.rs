@@ -9,7 +9,7 @@ use super::reversal::Reversal;
 use super::{Error, routes};
 use crate::delete::guard;
 use crate::ports::{State, StoreError};
-use crate::publish;
+use crate::{publish, release};
 
 /// Refuses a reversal that does not fit what is there now, or that something stands in the way of.
 pub(super) fn check(state: &dyn State, reversal: &Reversal) -> Result<(), Error> {
@@ -73,6 +73,7 @@ fn changed(
         }
         Edit::DeleteUnit { .. } | Edit::CreateUnit { .. } | Edit::Publish { .. } => Ok(None),
         Edit::CreateApp { .. }
+        | Edit::DeleteApp { .. }
         | Edit::AddToken { .. }
         | Edit::Built { .. }
         | Edit::Forget { .. } => Ok(None),
@@ -182,17 +183,7 @@ fn moved_again(
     pointer: &Pointer,
     (from, to): (Option<&Place>, Option<&Place>),
 ) -> Result<Option<String>, StoreError> {
-    let current = match pointer {
-        Pointer::Alias { unit, name } => {
-            state.alias(*unit, name)?.map(|alias| Place::Versions(alias.weights))
-        }
-        Pointer::Tag { app, name } => state.tag(app, name)?.map(|tag| Place::Members(tag.members)),
-        Pointer::Split { unit } => state.split(*unit)?.map(Place::Targets),
-        Pointer::Canary { app, name } => {
-            let found = state.canary(app, name)?;
-            found.map(|found| Place::Canary(Box::new(found.canary)))
-        }
-    };
+    let current = state.place(pointer)?.map(|(place, _)| place);
     if current.as_ref() != from {
         return Ok(Some(pointer.to_string()));
     }
@@ -202,6 +193,11 @@ fn moved_again(
         && state.version_by_id(*unit, name)?.is_some()
     {
         return Ok(Some(format!("the name of {pointer}")));
+    }
+    if let Pointer::Live { app } | Pointer::ReleaseTag { app, .. } = pointer
+        && !release::all_accessible(state, app, to)?
+    {
+        return Ok(Some(pointer.to_string()));
     }
     for target in to.versions(pointer) {
         if !reversal.survives(state, target)? {

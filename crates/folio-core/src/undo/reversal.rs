@@ -37,7 +37,11 @@ impl Reversal {
         let mut reversal = Self { seq, ..Self::default() };
         let mut edits = Vec::new();
         for edit in entry.edits.into_iter().rev() {
-            let inverse = edit.inverse().ok_or(Error::Permanent(seq))?;
+            if entry.app_version.is_some() && is_of_releases(&edit) {
+                // What takes a change back makes a release of its own; the one it made stays what it is.
+                continue;
+            }
+            let inverse = taken_back(edit).ok_or(Error::Permanent(seq))?;
             let edit = as_it_stands(state, inverse)?;
             reversal.note(&edit);
             edits.push(edit);
@@ -80,6 +84,7 @@ impl Reversal {
             Edit::DeleteUnit { .. } | Edit::Describe { .. } | Edit::Own { .. } => {}
             Edit::CreateUnit { .. } | Edit::Publish { .. } => {}
             Edit::CreateApp { .. }
+            | Edit::DeleteApp { .. }
             | Edit::AddToken { .. }
             | Edit::Built { .. }
             | Edit::Forget { .. } => {}
@@ -238,6 +243,19 @@ impl Reversal {
         let drafts = self.drafts.iter().filter(|(_, to)| to.is_some()).map(|(uid, _)| *uid);
         versions.chain(drafts).collect()
     }
+}
+
+/// The step back; none for a release that came or went, and for a plan: neither is ever rolled back.
+fn taken_back(edit: Edit) -> Option<Edit> {
+    match &edit {
+        Edit::Move { pointer: Pointer::Release { .. } | Pointer::Plan { .. }, .. } => None,
+        _ => edit.inverse(),
+    }
+}
+
+/// Whether a step is about what can be reached, which follows from what was changed.
+pub(super) fn is_of_releases(edit: &Edit) -> bool {
+    matches!(edit, Edit::Move { pointer: Pointer::Release { .. } | Pointer::Live { .. }, .. })
 }
 
 /// A version goes and returns with the description it has now, not the one it had when the entry was written.

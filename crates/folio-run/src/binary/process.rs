@@ -103,7 +103,7 @@ async fn start(
     let room = Room::new(site).map_err(unavailable)?;
     let invoke = InvokeSocket::listen(&room.directory, Some(Arc::clone(plan)), &site.ports);
     let invoke = invoke.map_err(unavailable)?;
-    let (id, in_hand) = (call.id, invoke.begin(call.id, call.hops));
+    let (id, in_hand) = (call.id, invoke.begin(&call));
     let request = outgoing(plan, call).request;
     let cell = cell(site, &room, code, plan, &request)?;
     let jail = Arc::clone(&site.jail);

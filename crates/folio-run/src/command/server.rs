@@ -142,7 +142,7 @@ impl Server {
         seat: impl Send + Unpin + 'static,
     ) -> Result<Response<Body>, CallError> {
         let timeout = plan.limits.timeout;
-        let guard = (self.invoke.begin(call.id, call.hops), seat);
+        let guard = (self.invoke.begin(&call), seat);
         let Outgoing { request, upgrades } = outgoing(plan, call);
         if upgrades {
             let sent = self.connections.send_alone(request, Box::new(guard));

@@ -3,17 +3,40 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use folio_core::ports::runtime::RequestId;
+use folio_core::ports::runtime::{Call, RequestId};
+use folio_core::serving::Shown;
 
 /// The requests of one worker.
 #[derive(Default)]
-pub(super) struct Requests(Mutex<Hops>);
+pub(super) struct Requests(Mutex<Known>);
 
 #[derive(Default)]
-struct Hops {
-    active: HashMap<RequestId, u32>,
+struct Known {
+    active: HashMap<RequestId, Lineage>,
     /// What the last request to end had, for what a worker does after its answer.
-    last: u32,
+    last: Lineage,
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lineage {
+    /// How many functions called one another to get here.
+    pub(crate) hops: u32,
+    /// The release that it was admitted to.
+    pub(crate) release: Option<Arc<Shown>>,
+}
+
+impl Lineage {
+    /// Where a call comes from.
+    pub(crate) fn of(call: &Call) -> Self {
+        Self { hops: call.hops, release: call.release.clone() }
+    }
+
+    /// The same, one call further.
+    #[must_use]
+    pub(crate) fn called(self) -> Self {
+        Self { hops: self.hops + 1, ..self }
+    }
 }
 
 /// A request in a worker's hands. Dropping it says that the worker is done with it.
@@ -23,31 +46,32 @@ pub struct InHand {
 }
 
 impl Requests {
-    pub(super) fn begin(self: &Arc<Self>, id: RequestId, hops: u32) -> InHand {
-        self.hops().active.insert(id, hops);
+    pub(super) fn begin(self: &Arc<Self>, id: RequestId, lineage: Lineage) -> InHand {
+        self.known().active.insert(id, lineage);
         InHand { requests: Arc::clone(self), id }
     }
 
-    /// Which request a call belongs to, if that is known, and how many calls led to it.
-    pub(super) fn asking(&self, claimed: Option<RequestId>) -> (Option<RequestId>, u32) {
-        let hops = self.hops();
-        if let Some((id, found)) = claimed.and_then(|id| hops.active.get_key_value(&id)) {
-            return (Some(*id), *found);
+    /// Which request a call belongs to, if that is known, and where it comes from.
+    pub(super) fn asking(&self, claimed: Option<RequestId>) -> (Option<RequestId>, Lineage) {
+        let known = self.known();
+        if let Some((id, found)) = claimed.and_then(|id| known.active.get_key_value(&id)) {
+            return (Some(*id), found.clone());
         }
-        let only = hops.active.keys().next().filter(|_| hops.active.len() == 1);
-        (only.copied(), hops.active.values().max().copied().unwrap_or(hops.last))
+        let only = known.active.keys().next().filter(|_| known.active.len() == 1);
+        let furthest = known.active.values().max_by_key(|lineage| lineage.hops);
+        (only.copied(), furthest.unwrap_or(&known.last).clone())
     }
 
-    fn hops(&self) -> MutexGuard<'_, Hops> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().expect("no holder panics")
     }
 }
 
 impl Drop for InHand {
     fn drop(&mut self) {
-        let mut hops = self.requests.hops();
-        if let Some(ended) = hops.active.remove(&self.id) {
-            hops.last = ended;
+        let mut known = self.requests.known();
+        if let Some(ended) = known.active.remove(&self.id) {
+            known.last = ended;
         }
     }
 }
@@ -59,14 +83,19 @@ mod tests {
     #[test]
     fn a_call_counts_from_the_request_that_made_it() {
         let requests = Arc::new(Requests::default());
-        assert_eq!(requests.asking(None), (None, 0));
-        let near = requests.begin(RequestId(1), 2);
-        assert_eq!(requests.asking(None), (Some(RequestId(1)), 2));
-        let far = requests.begin(RequestId(2), 7);
-        assert_eq!(requests.asking(Some(RequestId(1))), (Some(RequestId(1)), 2));
-        assert_eq!(requests.asking(Some(RequestId(9))), (None, 7), "a foreign id is not believed");
+        let asking = |claimed| {
+            let (id, lineage) = requests.asking(claimed);
+            (id, lineage.hops)
+        };
+        let begin = |id, hops| requests.begin(RequestId(id), Lineage { hops, release: None });
+        assert_eq!(asking(None), (None, 0));
+        let near = begin(1, 2);
+        assert_eq!(asking(None), (Some(RequestId(1)), 2));
+        let far = begin(2, 7);
+        assert_eq!(asking(Some(RequestId(1))), (Some(RequestId(1)), 2));
+        assert_eq!(asking(Some(RequestId(9))), (None, 7), "a foreign id is not believed");
         drop(near);
         drop(far);
-        assert_eq!(requests.asking(None), (None, 7), "work after the answer goes on counting");
+        assert_eq!(asking(None), (None, 7), "work after the answer goes on counting");
     }
 }

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::Asker;
 use super::answer::Refusal;
+use super::in_hand::Lineage;
 use crate::headers;
 
 /// Connections of one worker at the same time. The next waits in the kernel's queue.
@@ -59,11 +60,11 @@ async fn serve(stream: UnixStream, asker: Arc<Asker>) {
 }
 
 async fn answer(asker: &Asker, request: Request<Incoming>) -> Response<Body> {
-    let (asking, hops) = asker.requests.asking(claimed(request.headers()));
+    let (asking, lineage) = asker.requests.asking(claimed(request.headers()));
     let id = asking.unwrap_or_else(|| RequestId(rand::random()));
     match asker.plan.get() {
         Some(plan) => {
-            let asks = Asking { plan, id, hops: hops + 1 };
+            let asks = Asking { plan, id, lineage: lineage.called() };
             pass_on(asks, &asker.ports.invoke, request.map(Body::stream)).await
         }
         None => Refusal::Nobody.answer(id),
@@ -76,8 +77,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) plan: &'a Arc<Plan>,
     /// The request that asks.
     pub(crate) id: RequestId,
-    /// How many functions called one another, the one called now included.
-    pub(crate) hops: u32,
+    /// Where the request comes from, the function called now included.
+    pub(crate) lineage: Lineage,
 }
 
 /// Passes a call of one function to the one its path names. What comes to nothing is an answer too.
@@ -102,8 +103,8 @@ async fn pass(
     headers::drop_hop_by_hop(&mut parts.headers);
     headers::drop_claims(&mut parts.headers);
     let request = Request::from_parts(parts, body);
-    let Asking { plan, id, hops } = asks;
-    let call = Call { id, request, parameters: Vec::new(), original: None, hops };
+    let Asking { plan, id, lineage: Lineage { hops, release } } = asks;
+    let call = Call { id, request, parameters: Vec::new(), original: None, hops, release };
     Ok(invoke(Arc::clone(plan), reference, call).await?)
 }
 

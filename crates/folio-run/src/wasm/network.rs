@@ -50,8 +50,8 @@ impl Door {
     fn pass_on(&self, request: http::Request<WasiBody>) -> Pending<Exchange> {
         let (caller, invoke) = (self.caller.clone(), Arc::clone(&self.invoke));
         Box::new(async move {
-            let Caller { plan, id, hops } = &caller;
-            let asks = Asking { plan, id: *id, hops: hops + 1 };
+            let Caller { plan, id, lineage } = &caller;
+            let asks = Asking { plan, id: *id, lineage: lineage.clone().called() };
             let answer = invoke::pass_on(asks, &invoke, request.map(Body::stream)).await;
             let answer = answer.map(|body| Incoming::new(body).0.boxed_unsync());
             let rest: Pending<()> = Box::new(async { Ok(()) });

@@ -15,6 +15,7 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 use wasmtime_wasi_http::Error;
 
 use super::network;
+use crate::invoke::Lineage;
 
 /// Where a guest finds the files of its package.
 const FILES: &str = "/code";
@@ -28,8 +29,8 @@ pub(super) struct Caller {
     pub(super) plan: Arc<Plan>,
     /// The request.
     pub(super) id: RequestId,
-    /// How many functions called one another to get here.
-    pub(super) hops: u32,
+    /// Where the request comes from.
+    pub(super) lineage: Lineage,
 }
 
 /// Adds to a request what the guest could not know otherwise. The gateway took every header of these names away.

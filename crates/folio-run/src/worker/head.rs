@@ -211,6 +211,7 @@ mod tests {
             parameters: vec![(Arc::from("id"), "é\"\n😀".to_owned())],
             original: None,
             hops: 0,
+            release: None,
         };
         let text = String::from_utf8(encode(&call)).unwrap();
         let lines: Vec<_> = text.split('\n').collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{CallError, RequestId};
+use folio_core::ports::runtime::{Call, CallError, RequestId};
 use folio_model::RuntimeKind;
 use folio_run::invoke::InvokeSocket;
 use folio_run::jail::Mode;
@@ -11,7 +11,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 
-use super::place::{Calls, Place, file, plan};
+use super::place::{Calls, Place, file, get, plan};
 
 async fn ask(socket: &InvokeSocket, request: Request<Body>) -> (u16, String) {
     use http_body_util::BodyExt as _;
@@ -45,7 +45,7 @@ async fn a_call_is_made_for_whoever_the_socket_belongs_to() {
     socket.bind(&Arc::new(plan(RuntimeKind::Binary, code, None)));
     assert_eq!(ask(&socket, hello()).await.0, 503, "nobody passes calls yet");
     assert!(place.ports.invoke.set(calls.answering()).is_ok());
-    let in_hand = socket.begin(RequestId(9), 4);
+    let in_hand = socket.begin(&Call { id: RequestId(9), hops: 4, ..get("/") });
     let (status, answer) = ask(&socket, hello()).await;
     assert_eq!(answer, "default/hello calls other@3 POST /a?b=c hops 5 id 9: hi");
     assert_eq!(status, 200);

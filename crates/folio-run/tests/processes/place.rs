@@ -132,7 +132,14 @@ pub(crate) fn plan(runtime: RuntimeKind, code: Content, entrypoint: Option<&str>
 }
 
 pub(crate) fn call(request: http::Request<Body>) -> Call {
-    Call { id: RequestId(7), request, parameters: Vec::new(), original: None, hops: 0 }
+    Call {
+        id: RequestId(7),
+        request,
+        parameters: Vec::new(),
+        original: None,
+        hops: 0,
+        release: None,
+    }
 }
 
 pub(crate) fn get(path: &str) -> Call {

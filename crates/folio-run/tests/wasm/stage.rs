@@ -70,8 +70,14 @@ impl Stage {
         request: http::Request<Body>,
     ) -> Result<http::Response<Body>, CallError> {
         let path = version.path.clone();
-        let call =
-            Call { id: RequestId(7), request, parameters: Vec::new(), original: None, hops: 2 };
+        let call = Call {
+            id: RequestId(7),
+            request,
+            parameters: Vec::new(),
+            original: None,
+            hops: 2,
+            release: None,
+        };
         let code = || async { Ok(Source { path, keep: None }) };
         self.wasm.call(&version.plan, code, call).await
     }

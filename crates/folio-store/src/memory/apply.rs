@@ -55,7 +55,12 @@ impl Rows {
         match edit {
             Edit::CreateApp { app } => {
                 ensure(!self.apps.has(app), || format!("app `{app}`"))?;
-                self.apps.put(app.clone(), ());
+                self.apps.put(app.clone(), true);
+            }
+            Edit::DeleteApp { app } => {
+                let bare = !self.names.range(..).any(|(key, _)| key.app == *app);
+                ensure(bare && self.has_app(app)?, || format!("app `{app}`"))?;
+                self.apps.put(app.clone(), false);
             }
             Edit::AddToken { id, secret, actor } => {
                 ensure(!self.tokens.has(id), || format!("token `{id}`"))?;

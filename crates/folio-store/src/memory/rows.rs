@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use folio_core::ports::{StandingCanary, TokenRecord};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
+    Place, Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
     VersionId, VersionKey,
 };
 
@@ -47,7 +47,8 @@ rows! {
     app_entries: (AppName, u64) => (),
     /// The last entry that takes another back.
     undoing: u64 => u64,
-    apps: AppName => (),
+    /// All apps, and whether they live.
+    apps: AppName => bool,
     tokens: String => TokenRecord,
     answers: String => Answer,
     snapshots: Digest => Snapshot,
@@ -75,6 +76,8 @@ rows! {
     tags: AppName => BTreeMap<VersionId, Tag>,
     splits: UnitUid => Vec<Target>,
     canaries: (AppName, Name) => StandingCanary,
+    /// Releases, the tags on them, what is live, and plans.
+    app_pointers: Pointer => Place,
     targets: VersionKey => BTreeSet<Pointer>,
     moves: Pointer => BTreeSet<u64>,
     app_versions: (AppName, Number) => AppVersion,

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use folio_core::ports::{
-    Page, PendingBuild, StandingCanary, StandingTrigger, State, StoreError, TokenRecord,
+    Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
+    StoreError, TokenRecord,
 };
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Placement,
-    Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
-    VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
+    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
+    Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 
@@ -20,7 +21,7 @@ impl State for Rows {
     }
 
     fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
-        Ok(self.apps.has(app))
+        Ok(self.apps.get(app).copied().unwrap_or(false))
     }
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
@@ -280,7 +281,7 @@ impl State for Rows {
     fn placements(&self, app: &AppName, at: Number) -> Result<Vec<Placement>, StoreError> {
         let units = (app.clone(), UnitUid(Uuid::nil()))..=(app.clone(), UnitUid(Uuid::max()));
         let units = self.app_units.range(units).map(|((_, uid), ())| *uid);
-        let mut placements: Vec<_> = units.filter_map(|uid| self.placement_at(uid, at)).collect();
+        let mut placements: Vec<_> = units.filter_map(|uid| self.placed_at(uid, at)).collect();
         placements.sort_by(|a, b| (a.kind, &a.name, a.uid).cmp(&(b.kind, &b.name, b.uid)));
         Ok(placements)
     }
@@ -288,6 +289,39 @@ impl State for Rows {
     fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
         let standing = self.interval(unit, last_number()).filter(|found| found.until.is_none());
         Ok(standing.map(|found| found.placement.clone()))
+    }
+
+    fn placement_at(&self, unit: UnitUid, at: Number) -> Result<Option<Placement>, StoreError> {
+        Ok(self.placed_at(unit, at))
+    }
+
+    fn place(&self, pointer: &Pointer) -> Result<Option<(Place, u64)>, StoreError> {
+        let Some(place) = self.points_to(pointer) else { return Ok(None) };
+        let moved = self.moves.get(pointer).and_then(|moves| moves.last().copied());
+        Ok(Some((place, moved.unwrap_or(0))))
+    }
+
+    fn releases(
+        &self,
+        app: &AppName,
+        which: Releases<'_>,
+    ) -> Result<Vec<StandingRelease>, StoreError> {
+        Ok(self.releases_of(app, which))
+    }
+
+    fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
+        let tags =
+            self.app_pointers.range(..).filter_map(|(pointer, place)| match (pointer, place) {
+                (Pointer::ReleaseTag { app: of, name }, Place::Tagged(id)) if of == app => {
+                    Some((name.clone(), id.clone()))
+                }
+                _ => None,
+            });
+        Ok(tags.collect())
+    }
+
+    fn apps(&self) -> Result<Vec<AppName>, StoreError> {
+        Ok(self.apps.range(..).filter(|(_, lives)| **lives).map(|(app, _)| app.clone()).collect())
     }
 
     fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError> {
@@ -299,6 +333,7 @@ impl State for Rows {
         let held = versions.map(|version| (version.snapshot, version.archive));
         let drafts = self.units.range(..).filter_map(|(_, row)| row.unit.draft.as_ref());
         let held = held.chain(drafts.map(|draft| (draft.snapshot, draft.archive)));
+        let held = held.chain(self.released().map(|snapshot| (snapshot, None)));
         let roots = held.flat_map(|(snapshot, archive)| {
             self.trees(snapshot).chain(self.made(snapshot)).chain(archive)
         });
@@ -310,9 +345,45 @@ impl State for Rows {
 }
 
 impl Rows {
-    fn placement_at(&self, unit: UnitUid, at: Number) -> Option<Placement> {
+    fn placed_at(&self, unit: UnitUid, at: Number) -> Option<Placement> {
         let stands = |found: &&Interval| found.until.is_none_or(|until| until > at);
         self.interval(unit, at).filter(stands).map(|found| found.placement.clone())
+    }
+
+    /// An app's releases, in the order the port says.
+    fn releases_of(&self, app: &AppName, which: Releases<'_>) -> Vec<StandingRelease> {
+        let mut found: Vec<_> = self.all_releases().filter(|(of, _)| *of == app).collect();
+        found.sort_by_key(|(_, found)| found.release.entry);
+        let found = found.into_iter().map(|(_, found)| found);
+        match which {
+            Releases::Accessible => found.filter(|found| found.release.is_accessible()).collect(),
+            Releases::Of(id) => found.filter(|found| found.release.app_version == *id).collect(),
+            Releases::Before(below, limit) => {
+                found.filter(|found| found.release.entry < below).rev().take(limit).collect()
+            }
+        }
+    }
+
+    fn all_releases(&self) -> impl Iterator<Item = (&AppName, StandingRelease)> {
+        self.app_pointers.range(..).filter_map(|(pointer, place)| match (pointer, place) {
+            (Pointer::Release { app, id }, Place::Release(release)) => {
+                Some((app, StandingRelease { id: id.clone(), release: release.clone() }))
+            }
+            _ => None,
+        })
+    }
+
+    /// The snapshots of everything in releases that can be reached.
+    fn released(&self) -> impl Iterator<Item = Digest> {
+        let reached = self.all_releases().filter(|(_, found)| found.release.is_accessible());
+        let placed = reached.flat_map(move |(app, found)| {
+            let key = (app.clone(), found.release.app_version);
+            let number = self.app_version_ids.get(&key).copied();
+            let units = (app.clone(), UnitUid(Uuid::nil()))..=(app.clone(), UnitUid(Uuid::max()));
+            let units = self.app_units.range(units).map(|((_, uid), ())| *uid);
+            units.filter_map(move |uid| self.placed_at(uid, number?))
+        });
+        placed.flat_map(|placed| placed.latest.map(|(_, _, at)| at).into_iter().chain(placed.draft))
     }
 
     /// The last interval that began at or before an app version.

@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/010_pending.sql")),
     Step::plain(include_str!("../schema/011_named.sql")),
     Step::plain(include_str!("../schema/012_splits.sql")),
+    Step::plain(include_str!("../schema/013_releases.sql")),
 ];
 
 /// What turns one schema into the next.

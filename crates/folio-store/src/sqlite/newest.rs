@@ -2,12 +2,13 @@
 //! holds.
 
 use folio_core::ports::{
-    Page, PendingBuild, StandingCanary, StandingTrigger, State, StoreError, TokenRecord,
+    Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
+    StoreError, TokenRecord,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
-    VersionId, VersionKey,
+    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
+    Version, VersionId, VersionKey,
 };
 
 use super::session::Session;
@@ -270,6 +271,30 @@ impl State for Newest<'_> {
 
     fn placements(&self, app: &AppName, at: Number) -> Result<Vec<Placement>, StoreError> {
         self.seen().placements(app, at)
+    }
+
+    fn placement_at(&self, unit: UnitUid, at: Number) -> Result<Option<Placement>, StoreError> {
+        self.seen().placement_at(unit, at)
+    }
+
+    fn place(&self, pointer: &Pointer) -> Result<Option<(Place, u64)>, StoreError> {
+        self.seen().place(pointer)
+    }
+
+    fn releases(
+        &self,
+        app: &AppName,
+        which: Releases<'_>,
+    ) -> Result<Vec<StandingRelease>, StoreError> {
+        self.seen().releases(app, which)
+    }
+
+    fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
+        self.seen().release_tags(app)
+    }
+
+    fn apps(&self) -> Result<Vec<AppName>, StoreError> {
+        self.seen().apps()
     }
 
     fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError> {

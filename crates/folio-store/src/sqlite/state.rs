@@ -2,12 +2,13 @@
 //! Every lookup is by index; the queries are in the modules below, named after what they read.
 
 use folio_core::ports::{
-    Page, PendingBuild, StandingCanary, StandingTrigger, State, StoreError, TokenRecord,
+    Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
+    StoreError, TokenRecord,
 };
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Placement,
-    Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version, VersionId,
-    VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
+    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
+    Version, VersionId, VersionKey,
 };
 use rusqlite::Connection;
 
@@ -223,6 +224,30 @@ impl State for Seen<'_> {
 
     fn placement(&self, unit: UnitUid) -> Result<Option<Placement>, StoreError> {
         places::standing(self.0, unit)
+    }
+
+    fn placement_at(&self, unit: UnitUid, at: Number) -> Result<Option<Placement>, StoreError> {
+        places::at_app_version(self.0, unit, at)
+    }
+
+    fn place(&self, pointer: &Pointer) -> Result<Option<(Place, u64)>, StoreError> {
+        pointers::place(self.0, pointer)
+    }
+
+    fn releases(
+        &self,
+        app: &AppName,
+        which: Releases<'_>,
+    ) -> Result<Vec<StandingRelease>, StoreError> {
+        pointers::releases(self.0, app, which)
+    }
+
+    fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
+        pointers::release_tags(self.0, app)
+    }
+
+    fn apps(&self) -> Result<Vec<AppName>, StoreError> {
+        units::apps(self.0)
     }
 
     fn answer(&self, key: &str) -> Result<Option<Answer>, StoreError> {

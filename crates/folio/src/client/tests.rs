@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use folio_core::Limits;
 use folio_model::Digest;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -54,7 +54,7 @@ async fn against<T>(turns: Vec<Turn>, client: impl AsyncFnOnce(Client) -> T) -> 
         }
         seen
     };
-    tokio::join!(client(Client::new(&url, None, None).unwrap()), serve)
+    tokio::join!(client(Client::new(&url, None, Wishes::default()).unwrap()), serve)
 }
 
 async fn read(stream: &mut TcpStream) -> Seen {

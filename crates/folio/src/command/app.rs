@@ -1,19 +1,33 @@
-//! `folio app`: the whole app, now and at every moment before.
+//! `folio app`: apps, how much they may have, and the whole of one, now and at every moment before.
 
 use std::fmt::Write;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use folio_core::app::{AppSummary, PlanChange, PlanView};
 use folio_core::diff::{AppDiffView, UnitChange};
-use folio_core::view::{AppView, PlacedView};
-use folio_model::{AppVersion, Timestamp};
+use folio_core::release::AppVersionView;
+use folio_core::view::{AppView, Done, PlacedView};
+use folio_model::{AppName, AppPlan, AppVersion, Timestamp};
+use reqwest::Method;
+use serde_json::json;
 
 use super::Session;
-use crate::output::{Details, Table, list, moment};
+use crate::client::{Change, Items};
+use crate::output::{Details, Format, Table, list, moment};
 
 /// What one can ask about an app.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Make an app
+    Create(Which),
+    /// List apps
+    List,
+    /// Delete an app that has no units left
+    Delete(Which),
+    /// Say how much an app may have
+    #[command(subcommand)]
+    Plan(Plan),
     /// List the app's versions, newest first
     #[command(visible_alias = "list-history")]
     ListVersion(ListVersion),
@@ -21,6 +35,34 @@ pub(crate) enum Command {
     Show(Show),
     /// Show which units differ between two app versions
     Diff(Diff),
+}
+
+/// Which app.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The app
+    #[arg(value_name = "APP")]
+    name: AppName,
+}
+
+/// What one can do with a plan.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Plan {
+    /// Show it
+    Show,
+    /// Change it; what is then too much and nothing keeps expires
+    Set(SetPlan),
+}
+
+/// A plan to set.
+#[derive(Debug, Args)]
+pub(crate) struct SetPlan {
+    /// Releases that can be reached at once
+    #[arg(long, value_name = "COUNT")]
+    releases: Option<u32>,
+    /// Releases that can be tagged at once
+    #[arg(long, value_name = "COUNT")]
+    tagged: Option<u32>,
 }
 
 /// How much to list.
@@ -59,8 +101,23 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     let client = &session.client;
     let versions = ["apps", app.as_str(), "versions"];
     match command {
+        Command::Create(Which { name }) => {
+            let change = Change::new(Method::POST).body(&json!({ "name": name }))?;
+            let done: Done<AppSummary> = client.change(&["apps"], change).await?;
+            session.output.item(&done, |_| format!("app {name} created"))
+        }
+        Command::List => {
+            let found: Items<AppSummary> = client.get(&["apps"], &[]).await?;
+            session.output.items(&found.items, table)
+        }
+        Command::Delete(Which { name }) => {
+            let path = ["apps", name.as_str()];
+            let done: Done<AppSummary> = client.change(&path, Change::new(Method::DELETE)).await?;
+            session.output.item(&done, |_| format!("app {name} deleted"))
+        }
+        Command::Plan(command) => plan(session, command).await,
         Command::ListVersion(ListVersion { limit }) => {
-            let found: Vec<AppVersion> = client.pages(&versions, ("below", limit)).await?;
+            let found: Vec<AppVersionView> = client.pages(&versions, ("below", limit)).await?;
             session.output.item(&found, |found| listing(app.as_str(), found))
         }
         Command::Show(Show { id, at }) => {
@@ -82,13 +139,57 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     }
 }
 
+async fn plan(session: &Session, command: Plan) -> Result<()> {
+    let app = session.app(None);
+    match command {
+        Plan::Show => {
+            let found: AppSummary = session.client.get(&["apps", app.as_str()], &[]).await?;
+            session.output.item(&found.plan, granted)
+        }
+        Plan::Set(SetPlan { releases, tagged }) => {
+            let change = PlanChange { releases, tagged };
+            let change = Change::new(Method::PATCH).body(&change)?;
+            let path = ["apps", app.as_str(), "plan"];
+            let done: Done<PlanView> = session.client.change(&path, change).await?;
+            session.output.item(&done, |done| {
+                let plan = granted(&done.result.plan);
+                let expiry = super::release::expiry(&done.result.expiry);
+                if expiry.is_empty() { plan } else { format!("{plan}\n{expiry}") }
+            })
+        }
+    }
+}
+
+fn granted(plan: &AppPlan) -> String {
+    format!("plan: {} releases, {} tagged", plan.releases, plan.tagged)
+}
+
+fn table(apps: &[AppSummary], _: Format) -> Table {
+    let mut table = Table::new(["APP", "APP VERSION", "LIVE", "LATEST", "RELEASES", "PLAN"]);
+    for app in apps {
+        let pinned = if app.pinned.is_some() { " (pinned)" } else { "" };
+        table.row([
+            app.app.to_string(),
+            list(&app.newest),
+            format!("{}{pinned}", list(&app.live)),
+            list(&app.latest),
+            app.releases.to_string(),
+            app.plan.releases.to_string(),
+        ]);
+    }
+    table
+}
+
 /// The columns of the app's history; what an app version was released as follows the bar.
-fn listing(app: &str, versions: &[AppVersion]) -> String {
+fn listing(app: &str, versions: &[AppVersionView]) -> String {
     let mut text = format!("App name: {app}\nApp versions:\n");
-    let width = versions.iter().map(|version| version.message.chars().count()).max().unwrap_or(0);
-    for AppVersion { id, at, message, .. } in versions {
-        writeln!(text, "{id} {} {message:width$} |", moment(*at))
-            .expect("a string takes everything");
+    let messages = versions.iter().map(|found| found.version.message.chars().count());
+    let width = messages.max().unwrap_or(0);
+    for AppVersionView { version: AppVersion { id, at, message, .. }, releases } in versions {
+        let line = format!("{id} {} {message:width$} |", moment(*at));
+        let labels: Vec<_> = releases.iter().map(super::release::label).collect();
+        let line = [line, labels.join("; ")].join(" ");
+        writeln!(text, "{}", line.trim_end()).expect("a string takes everything");
     }
     text
 }
@@ -135,5 +236,54 @@ fn placed(unit: Option<&PlacedView>) -> String {
         None => "nothing".to_owned(),
         Some(unit) if unit.draft => format!("draft {}", unit.digest.short()),
         Some(unit) => list(unit.newest()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folio_core::release::ReleaseLabel;
+    use folio_model::{Actor, FULL_WEIGHT, Number, ReleaseState};
+
+    use super::*;
+
+    fn version(id: &str, at: &str, message: &str, releases: Vec<ReleaseLabel>) -> AppVersionView {
+        let version = AppVersion {
+            app: "test-app".parse().unwrap(),
+            number: Number::FIRST,
+            id: id.parse().unwrap(),
+            parent: None,
+            entry: 1,
+            at: at.parse().unwrap(),
+            by: Actor::system(),
+            message: message.to_owned(),
+            git: None,
+        };
+        AppVersionView { version, releases }
+    }
+
+    fn label(id: &str, latest: bool, live: Option<u32>, tags: &[&str]) -> ReleaseLabel {
+        let tags = tags.iter().map(|tag| tag.parse().unwrap()).collect();
+        let id = id.parse().unwrap();
+        ReleaseLabel { id, state: ReleaseState::Accessible, latest, live, tags }
+    }
+
+    #[test]
+    fn the_listing_is_skygears_to_the_byte() {
+        let (config, functions) = ("update tenant configuration", "deploy functions");
+        let beta = vec![label("qwerty", true, None, &["beta"])];
+        let live = vec![label("qwertx", false, Some(FULL_WEIGHT), &[])];
+        let versions = [
+            version("abcdef", "2018-12-31T15:00:00Z", config, beta),
+            version("abcdee", "2018-12-30T15:00:00Z", functions, live),
+            version("abcded", "2018-12-30T14:50:00Z", config, Vec::new()),
+        ];
+        let expected = "\
+App name: test-app
+App versions:
+abcdef 2018-12-31 15:00:00 update tenant configuration | Release qwerty, latest, tag: beta
+abcdee 2018-12-30 15:00:00 deploy functions            | Release qwertx, tag: live
+abcded 2018-12-30 14:50:00 update tenant configuration |
+";
+        assert_eq!(listing("test-app", &versions), expected);
     }
 }

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::client::{Change, Client};
+use crate::client::{Change, Client, Wishes};
 use crate::config::Config;
 use crate::output;
 
@@ -28,7 +28,7 @@ struct Seen {
 pub(super) async fn run(config: &Config, url: &str) -> Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
     let address = config.url(None);
-    let control = Client::new(&address, config.token(&address)?, None)?;
+    let control = Client::new(&address, config.token(&address)?, Wishes::default())?;
     let done = Arc::new(AtomicBool::new(false));
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {

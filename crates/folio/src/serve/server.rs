@@ -103,6 +103,7 @@ impl Server {
             unreachable!("these ports were made here and handed to nobody who sets them");
         }
         let made_token = admin::admit(&folio, data).await?;
+        folio.release_first().await.map_err(explained)?;
         Ok(Self { control, gateway, doors, directory, runtime, folio, made_token })
     }
 

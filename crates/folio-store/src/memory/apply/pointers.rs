@@ -14,7 +14,7 @@ impl Rows {
         to: Option<&Place>,
         seq: u64,
     ) -> Result<(), StoreError> {
-        ensure(self.place(pointer).as_ref() == from, || pointer.to_string())?;
+        ensure(self.points_to(pointer).as_ref() == from, || pointer.to_string())?;
         for target in from.into_iter().flat_map(|place| place.versions(pointer)) {
             self.targets.update(target, |pointers| pointers.remove(pointer));
         }
@@ -27,7 +27,7 @@ impl Rows {
     }
 
     /// Where a pointer points.
-    fn place(&self, pointer: &Pointer) -> Option<Place> {
+    pub(in crate::memory) fn points_to(&self, pointer: &Pointer) -> Option<Place> {
         match pointer {
             Pointer::Alias { unit, name } => {
                 let alias = self.aliases.get(unit)?.get(name)?;
@@ -42,6 +42,10 @@ impl Rows {
                 let found = self.canaries.get(&(app.clone(), name.clone()))?;
                 Some(Place::Canary(Box::new(found.canary.clone())))
             }
+            Pointer::Release { .. }
+            | Pointer::ReleaseTag { .. }
+            | Pointer::Live { .. }
+            | Pointer::Plan { .. } => self.app_pointers.get(pointer).cloned(),
         }
     }
 
@@ -70,6 +74,12 @@ impl Rows {
                 let key = (app.clone(), name.clone());
                 self.canaries.put(key, StandingCanary { app, name, canary, revision });
             }
+            (Pointer::Release { .. }, Place::Release(_))
+            | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
+            | (Pointer::Live { .. }, Place::Live(_))
+            | (Pointer::Plan { .. }, Place::Plan(_)) => {
+                self.app_pointers.put(pointer.clone(), to.clone());
+            }
             _ => ensure(false, || pointer.to_string())?,
         }
         for target in to.versions(pointer) {
@@ -89,6 +99,10 @@ impl Rows {
             }
             Pointer::Split { unit } => self.splits.remove(unit),
             Pointer::Canary { app, name } => self.canaries.remove(&(app.clone(), name.clone())),
+            Pointer::Release { .. }
+            | Pointer::ReleaseTag { .. }
+            | Pointer::Live { .. }
+            | Pointer::Plan { .. } => self.app_pointers.remove(pointer),
         }
     }
 }

@@ -12,6 +12,7 @@ impl Writing<'_> {
     pub(super) fn edit(&self, app: &AppName, edit: &Edit) -> Result<(), StoreError> {
         match edit {
             Edit::CreateApp { app } => self.create_app(app)?,
+            Edit::DeleteApp { app } => self.delete_app(app)?,
             Edit::AddToken { id, secret, actor } => {
                 let sql = "INSERT INTO tokens (id, secret, actor) VALUES (?1, ?2, ?3) \
                            ON CONFLICT DO NOTHING";
@@ -56,6 +57,13 @@ impl Writing<'_> {
 
     fn create_app(&self, app: &AppName) -> Result<(), StoreError> {
         let sql = "INSERT INTO apps (name) VALUES (?1) ON CONFLICT DO NOTHING";
+        ensure(run(self.conn, sql, [app.as_str()])? == 1, || format!("app `{app}`"))
+    }
+
+    fn delete_app(&self, app: &AppName) -> Result<(), StoreError> {
+        let sql = "UPDATE apps SET deleted = 1 WHERE name = ?1 AND deleted = 0 AND NOT EXISTS \
+                   (SELECT 1 FROM units WHERE app = ?1 AND deleted_in IS NULL)";
+        self.session.known(|known| known.apps.remove(app));
         ensure(run(self.conn, sql, [app.as_str()])? == 1, || format!("app `{app}`"))
     }
 

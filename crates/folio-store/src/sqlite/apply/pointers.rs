@@ -38,7 +38,11 @@ impl Writing<'_> {
             (Pointer::Alias { unit, .. }, Place::Versions(_))
             | (Pointer::Split { unit }, Place::Targets(_)) => self.living(*unit).map(|_| true)?,
             (Pointer::Tag { .. }, Place::Members(_))
-            | (Pointer::Canary { .. }, Place::Canary(_)) => true,
+            | (Pointer::Canary { .. }, Place::Canary(_))
+            | (Pointer::Release { .. }, Place::Release(_))
+            | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
+            | (Pointer::Live { .. }, Place::Live(_))
+            | (Pointer::Plan { .. }, Place::Plan(_)) => true,
             _ => false,
         };
         ensure(fits, || pointer.to_string())?;

@@ -84,10 +84,7 @@ pub(super) fn pending(conn: &Connection, rows: usize) -> Result<Vec<PendingBuild
 
 /// What the builds of surviving versions and drafts made and printed.
 pub(super) fn roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {
-    let sql = "WITH held (snapshot) AS (
-            SELECT snapshot FROM versions WHERE deleted = 0
-            UNION SELECT snapshot FROM drafts
-        ), needed (key) AS (
+    let sql = "WITH needed (key) AS (
             SELECT coalesce(own.build, package.build)
             FROM held JOIN snapshots AS own ON own.digest = held.snapshot
             LEFT JOIN snapshots AS package ON package.digest = own.pin

@@ -103,6 +103,18 @@ pub(super) fn standing(conn: &Connection, unit: UnitUid) -> Result<Option<Placem
     one(conn, sql, [unit.0.as_bytes()], read_placement)
 }
 
+pub(super) fn at_app_version(
+    conn: &Connection,
+    unit: UnitUid,
+    at: Number,
+) -> Result<Option<Placement>, StoreError> {
+    let sql = select_placements!(
+        "FROM placements JOIN units ON uid = unit WHERE unit = ?1 AND stands \
+         AND since = (SELECT max(since) FROM placements WHERE unit = ?1 AND since <= ?2)"
+    );
+    one(conn, sql, params![unit.0.as_bytes(), signed(at.get())], read_placement)
+}
+
 /// Which units an app version placed, and as what; nothing for those that left.
 pub(crate) type Placed = BTreeMap<UnitUid, Option<Placement>>;
 

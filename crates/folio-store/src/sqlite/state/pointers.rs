@@ -1,18 +1,19 @@
 //! Reads pointers: where they point, what points at a version, and when they moved.
 
-use folio_core::ports::{StandingCanary, StoreError};
+use folio_core::ports::{Releases, StandingCanary, StandingRelease, StoreError};
 use folio_model::{
-    Alias, AppName, Entry, Name, Place, Pointer, Tag, Target, UnitUid, VersionId, VersionKey,
+    Alias, AppName, Entry, Name, Place, Pointer, ReleaseId, Tag, Target, UnitUid, VersionId,
+    VersionKey,
 };
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::history::read_entry;
-use crate::sqlite::query::{all, json, one, seq, signed, text};
+use crate::sqlite::query::{all, json, limit, one, seq, signed, text};
 
 /// The columns that name a pointer.
 pub(crate) struct Columns {
-    /// `alias`, `tag`, `split` or `canary`.
+    /// The sort of pointer, in a word.
     pub(crate) kind: &'static str,
     /// The unit's identity or the app.
     pub(crate) owner: String,
@@ -28,6 +29,10 @@ impl Columns {
             Pointer::Tag { app, name } => ("tag", app.to_string(), name.to_string()),
             Pointer::Split { unit } => ("split", unit.to_string(), String::new()),
             Pointer::Canary { app, name } => ("canary", app.to_string(), name.to_string()),
+            Pointer::Release { app, id } => ("release", app.to_string(), id.to_string()),
+            Pointer::ReleaseTag { app, name } => ("release-tag", app.to_string(), name.to_string()),
+            Pointer::Live { app } => ("live", app.to_string(), String::new()),
+            Pointer::Plan { app } => ("plan", app.to_string(), String::new()),
         };
         Self { kind, owner, name }
     }
@@ -104,6 +109,52 @@ pub(super) fn canaries(
     })
 }
 
+pub(super) fn releases(
+    conn: &Connection,
+    app: &AppName,
+    which: Releases<'_>,
+) -> Result<Vec<StandingRelease>, StoreError> {
+    let read = |row: &Row<'_>| Ok((text(row, 0)?, json(row, 1)?));
+    let found = match which {
+        Releases::Accessible => {
+            let sql = "SELECT name, place FROM pointers WHERE kind = 'release' AND owner = ?1 \
+                       AND json_extract(place, '$.release.state') = 'accessible' \
+                       ORDER BY json_extract(place, '$.release.entry')";
+            all(conn, sql, [app.as_str()], read)
+        }
+        Releases::Of(version) => {
+            let sql = "SELECT name, place FROM pointers WHERE kind = 'release' AND owner = ?1 \
+                       AND json_extract(place, '$.release.appVersion') = ?2 \
+                       ORDER BY json_extract(place, '$.release.entry')";
+            all(conn, sql, [app.as_str(), version.as_str()], read)
+        }
+        Releases::Before(below, rows) => {
+            let sql = "SELECT name, place FROM pointers WHERE kind = 'release' AND owner = ?1 \
+                       AND json_extract(place, '$.release.state') IN ('accessible', 'expired', 'deleted') \
+                       AND json_extract(place, '$.release.entry') < ?2 \
+                       ORDER BY json_extract(place, '$.release.entry') DESC LIMIT ?3";
+            let below = i64::try_from(below).unwrap_or(i64::MAX);
+            all(conn, sql, params![app.as_str(), below, limit(rows)], read)
+        }
+    };
+    found?.into_iter().map(|(id, place)| as_release(id, place)).collect()
+}
+
+pub(super) fn release_tags(
+    conn: &Connection,
+    app: &AppName,
+) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
+    let sql =
+        "SELECT name, place FROM pointers WHERE kind = 'release-tag' AND owner = ?1 ORDER BY name";
+    let found: Vec<(ReleaseId, Place)> =
+        all(conn, sql, [app.as_str()], |row| Ok((text(row, 0)?, json(row, 1)?)))?;
+    let tags = found.into_iter().map(|(name, place)| match place {
+        Place::Tagged(release) => Ok((name, release)),
+        _ => Err(StoreError::corrupt(format!("release tag `{name}`"))),
+    });
+    tags.collect()
+}
+
 pub(super) fn to_version(conn: &Connection, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
     let sql = "SELECT kind, owner, name FROM pointer_targets WHERE unit = ?1 AND number = ?2";
     let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
@@ -136,6 +187,10 @@ pub(crate) fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
         "alias" => Ok(Pointer::Alias { unit: unit()?, name: text(row, 2)? }),
         "split" => Ok(Pointer::Split { unit: unit()? }),
         "canary" => Ok(Pointer::Canary { app: text(row, 1)?, name: text(row, 2)? }),
+        "release" => Ok(Pointer::Release { app: text(row, 1)?, id: text(row, 2)? }),
+        "release-tag" => Ok(Pointer::ReleaseTag { app: text(row, 1)?, name: text(row, 2)? }),
+        "live" => Ok(Pointer::Live { app: text(row, 1)? }),
+        "plan" => Ok(Pointer::Plan { app: text(row, 1)? }),
         _ => Ok(Pointer::Tag { app: text(row, 1)?, name: text(row, 2)? }),
     }
 }
@@ -163,5 +218,12 @@ fn as_canary(
     match place {
         Place::Canary(canary) => Ok(StandingCanary { app, name, canary: *canary, revision }),
         _ => Err(StoreError::corrupt(format!("canary `{name}`"))),
+    }
+}
+
+fn as_release(id: ReleaseId, place: Place) -> Result<StandingRelease, StoreError> {
+    match place {
+        Place::Release(release) => Ok(StandingRelease { id, release }),
+        _ => Err(StoreError::corrupt(format!("release `{id}`"))),
     }
 }

@@ -26,7 +26,12 @@ macro_rules! select_units {
 pub(super) use select_units;
 
 pub(super) fn has_app(conn: &Connection, app: &AppName) -> Result<bool, StoreError> {
-    exists(conn, "SELECT 1 FROM apps WHERE name = ?1", [app.as_str()])
+    exists(conn, "SELECT 1 FROM apps WHERE name = ?1 AND deleted = 0", [app.as_str()])
+}
+
+pub(super) fn apps(conn: &Connection) -> Result<Vec<AppName>, StoreError> {
+    let sql = "SELECT name FROM apps WHERE deleted = 0 ORDER BY name";
+    all(conn, sql, [], |row| text(row, 0))
 }
 
 pub(super) fn token(conn: &Connection, id: &str) -> Result<Option<TokenRecord>, StoreError> {

@@ -133,10 +133,7 @@ pub(crate) fn read_snapshot(wanted: Digest, body: &Body) -> Result<Snapshot, Sto
 }
 
 pub(super) fn content_roots(conn: &Connection) -> Result<Vec<Digest>, StoreError> {
-    let sql = "WITH held (snapshot) AS (
-            SELECT snapshot FROM versions WHERE deleted = 0
-            UNION SELECT snapshot FROM drafts
-        ), frozen (snapshot) AS (
+    let sql = "WITH frozen (snapshot) AS (
             SELECT snapshot FROM held
             UNION SELECT pin FROM held JOIN snapshots ON digest = snapshot WHERE pin IS NOT NULL
         )

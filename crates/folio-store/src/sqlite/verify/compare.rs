@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use folio_core::ports::{State, StoreError};
+use folio_core::ports::{Releases, State, StoreError};
 use folio_model::{AppName, Digest, Kind, Number, UnitKey, UnitUid, VersionId, VersionKey};
 use rusqlite::Connection;
 
@@ -37,7 +37,8 @@ pub(super) fn states(
     let id_name = |(app, id): &_| format!("id `{id}` in app `{app}`");
     both.each(found, |keys| &keys.taken_ids, id_name, |s, (app, id)| s.id_taken(app, id))?;
     let moves_name = |pointer: &_| format!("the moves of {pointer}");
-    both.each(found, |keys| &keys.moved, moves_name, |s, pointer| s.moves(pointer))?;
+    let moves = |s: &dyn State, pointer: &_| Ok((s.moves(pointer)?, s.place(pointer)?));
+    both.each(found, |keys| &keys.moved, moves_name, moves)?;
     let app_version_name = |(app, number): &_| format!("app version {number} of app `{app}`");
     both.each(found, |keys| &keys.app_versions, app_version_name, app_version)?;
     both.each(found, |keys| &keys.builds, |key| format!("build {key}"), build)?;
@@ -61,7 +62,8 @@ pub(super) fn states(
 fn app(state: &dyn State, app: &AppName) -> Result<impl PartialEq + use<>, StoreError> {
     let units = Kind::ALL.into_iter().map(|kind| state.units(app, kind));
     let units = units.collect::<Result<Vec<_>, _>>()?;
-    Ok((state.has_app(app)?, units, state.tags(app)?, state.canaries(Some(app))?))
+    let releases = (state.releases(app, Releases::Accessible)?, state.release_tags(app)?);
+    Ok((state.has_app(app)?, units, state.tags(app)?, state.canaries(Some(app))?, releases))
 }
 
 fn unit(state: &dyn State, uid: &UnitUid) -> Result<impl PartialEq + use<>, StoreError> {

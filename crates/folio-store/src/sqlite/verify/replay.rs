@@ -93,6 +93,7 @@ fn change(entry: Entry, placed: Placed) -> Change {
         git: entry.git,
         undoes: entry.undoes,
         rollback: entry.rollback,
+        unreleased: entry.unreleased,
         answer: None,
     }
 }

@@ -71,6 +71,7 @@ impl<'a> World<'a> {
             git: None,
             undoes: None,
             rollback: false,
+            unreleased: false,
             answer: None,
         }
     }

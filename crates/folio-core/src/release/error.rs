@@ -1,0 +1,198 @@
+//! Why releases were not changed or found.
+
+use folio_model::{AppName, ReleaseId, Timestamp};
+
+use crate::delete::guard;
+use crate::ports::StoreError;
+use crate::{Class, Code, Explain, Referrer, folio, history};
+
+/// Why releases were not changed or found.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such release, and there never was.
+    #[error("app `{app}` has no release `{release}`")]
+    NotFound {
+        /// The app.
+        app: AppName,
+        /// What was asked for.
+        release: ReleaseId,
+        /// The nearest name there is.
+        near: Option<String>,
+    },
+    /// It is an app version that was not released.
+    #[error("`{version}` is an app version of app `{app}`, not a release")]
+    NotReleased {
+        /// The app.
+        app: AppName,
+        /// The app version.
+        version: String,
+    },
+    /// There were more releases than the plan allows.
+    #[error("release `{release}` of app `{app}` has expired{}", since(*.at))]
+    Expired {
+        /// The app.
+        app: AppName,
+        /// The release.
+        release: ReleaseId,
+        /// When it did.
+        at: Option<Timestamp>,
+    },
+    /// Somebody removed it.
+    #[error("release `{release}` of app `{app}` was deleted{}", since(*.at))]
+    Deleted {
+        /// The app.
+        app: AppName,
+        /// The release.
+        release: ReleaseId,
+        /// When.
+        at: Option<Timestamp>,
+    },
+    /// Nothing can be reached.
+    #[error("app `{0}` has no release")]
+    None(AppName),
+    /// Several releases are live.
+    #[error("several releases of app `{0}` share what is live")]
+    Split(AppName),
+    /// There is no release to go back to.
+    #[error("app `{0}` has no release to roll back to: none that was live before can be reached")]
+    NoPast(AppName),
+    /// The tag would hide something else of that name.
+    #[error("`{0}` is the id of a release or version, and cannot be a tag as well")]
+    TagIsId(ReleaseId),
+    /// No such tag.
+    #[error("app `{app}` has no release tag `{tag}`")]
+    NoTag {
+        /// The app.
+        app: AppName,
+        /// The tag.
+        tag: ReleaseId,
+        /// The nearest there is.
+        near: Option<String>,
+    },
+    /// It is not where the caller saw it.
+    #[error("release tag `{tag}` is on {}", .on.as_ref().map_or("no release".to_owned(), |on| format!("release `{on}`")))]
+    TagMoved {
+        /// The tag.
+        tag: ReleaseId,
+        /// Where it is.
+        on: Option<ReleaseId>,
+    },
+    /// The plan allows no more.
+    #[error("app `{app}` has as many release tags as its plan allows, {limit}")]
+    TooManyTags {
+        /// The app.
+        app: AppName,
+        /// How many that is.
+        limit: u32,
+    },
+    /// Something shows it.
+    #[error("release `{release}` cannot be deleted: it is in use by {}", guard::names(.referrers))]
+    InUse {
+        /// The release.
+        release: ReleaseId,
+        /// By what.
+        referrers: Vec<Referrer>,
+    },
+    /// A release cannot take its own place.
+    #[error("release `{0}` cannot be replaced by itself")]
+    ReplacedByItself(ReleaseId),
+    /// The app version was not found.
+    #[error(transparent)]
+    History(#[from] history::Error),
+    /// No rule got to decide.
+    #[error(transparent)]
+    Folio(#[from] folio::Error),
+}
+
+fn since(at: Option<Timestamp>) -> String {
+    at.map_or_else(String::new, |at| format!(" at {}", at.strftime("%Y-%m-%d %H:%M:%S")))
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Folio(error.into())
+    }
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code("release_not_found"),
+            Self::NotReleased { .. } => Code("not_released"),
+            Self::Expired { .. } => Code("release_expired"),
+            Self::Deleted { .. } => Code("release_deleted"),
+            Self::None(_) => Code("no_live_release"),
+            Self::Split(_) => Code("live_is_split"),
+            Self::NoPast(_) => Code("nothing_to_roll_back"),
+            Self::TagIsId(_) => Code("release_tag_is_id"),
+            Self::NoTag { .. } => Code("release_tag_not_found"),
+            Self::TagMoved { .. } => Code("stale"),
+            Self::TooManyTags { .. } => Code("release_tags_full"),
+            Self::InUse { .. } => Code("in_use"),
+            Self::ReplacedByItself(_) => Code("bad_request"),
+            Self::History(error) => error.code(),
+            Self::Folio(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::NotFound { .. } | Self::NotReleased { .. } | Self::NoTag { .. } => {
+                Class::NotFound
+            }
+            Self::None(_) => Class::NotFound,
+            Self::Expired { .. } | Self::Deleted { .. } => Class::Gone,
+            Self::Split(_) | Self::NoPast(_) | Self::TagIsId(_) | Self::TagMoved { .. } => {
+                Class::Conflict
+            }
+            Self::TooManyTags { .. } | Self::InUse { .. } => Class::Conflict,
+            Self::ReplacedByItself(_) => Class::Invalid,
+            Self::History(error) => error.class(),
+            Self::Folio(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { near: Some(near), .. } | Self::NoTag { near: Some(near), .. } => {
+                format!("did you mean `{near}`?")
+            }
+            Self::NotFound { .. } | Self::NoTag { .. } | Self::TagMoved { .. } => {
+                "`folio release list` shows what exists".to_owned()
+            }
+            Self::NotReleased { version, .. } => {
+                format!("release it with `folio release create --app-version {version}`")
+            }
+            Self::Expired { .. } | Self::Deleted { .. } => {
+                "release its app version again with `folio release create --app-version ...`"
+                    .to_owned()
+            }
+            Self::None(_) => "deploy something, or `folio release create`".to_owned(),
+            Self::Split(_) => "name one of them; `folio release list` shows them".to_owned(),
+            Self::NoPast(_) => "name one with `folio rollback --to ...`".to_owned(),
+            Self::TagIsId(_) => "choose another word for the tag".to_owned(),
+            Self::TooManyTags { .. } => {
+                "remove one with `folio release untag ...`, or raise it with `folio app plan set`"
+                    .to_owned()
+            }
+            Self::InUse { release, referrers } => {
+                match referrers.iter().any(|of| of.kind == "live") {
+                    true => format!(
+                        "`folio release delete {release} --replace-with ...` makes another live"
+                    ),
+                    false => format!("`folio release delete {release} --untag` drops its tags"),
+                }
+            }
+            Self::ReplacedByItself(_) => "name another release".to_owned(),
+            Self::History(error) => return error.hint(),
+            Self::Folio(error) => return error.hint(),
+        })
+    }
+
+    fn referrers(&self) -> Vec<Referrer> {
+        match self {
+            Self::InUse { referrers, .. } => referrers.clone(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Moves what an app's own host shows. A move by hand pins it; it goes back by the releases that had all the traffic.
+
+use folio_model::{
+    Actor, AppName, Edit, Live, LiveMode, LiveShare, Place, Pointer, ReleaseId, Timestamp,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::make::{go_live, replace_live};
+use super::{Error, ReleaseRef, ReleaseView, Standing, by_id, known, reach, view};
+use crate::Folio;
+use crate::builder::Builder;
+use crate::ports::{StandingRelease, State, StoreError};
+use crate::request::Caller;
+use crate::view::Done;
+
+/// One move of what is live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveMove {
+    /// The ledger entry.
+    pub entry: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub by: Actor,
+    /// What was done.
+    pub message: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What was live before.
+    pub from: Vec<LiveShare>,
+    /// What is live since.
+    pub to: Vec<LiveShare>,
+    /// Whether new releases follow it.
+    pub mode: LiveMode,
+}
+
+/// How far back a rollback looks for a release that can still be reached.
+const STEPS_BACK_MAX: usize = 1000;
+
+impl Folio {
+    /// Makes a release live and pins it: later releases do not take its place.
+    pub async fn set_live(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        to: &ReleaseRef,
+    ) -> Result<Done<ReleaseView>, Error> {
+        let (app, to) = (app.clone(), to.clone());
+        self.commit(caller, &app.clone(), move |builder| {
+            let found = reach(builder.state, &app, &to)?;
+            builder.say(format!("set live to release {}", found.id));
+            pin(builder, &app, found)
+        })
+        .await
+    }
+
+    /// Has live follow the newest release again, from now on.
+    pub async fn follow_live(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+    ) -> Result<Done<ReleaseView>, Error> {
+        let app = app.clone();
+        self.commit(caller, &app.clone(), move |builder| {
+            let latest = reach(builder.state, &app, &ReleaseRef::Latest)?;
+            let mut standing = Standing::read(builder.state, &app)?;
+            let live = Live::only(latest.id.clone(), LiveMode::Following, builder.at());
+            let kept = standing.live.as_ref().is_some_and(|(now, _)| {
+                now.mode == LiveMode::Following && now.sole() == live.sole()
+            });
+            if !kept {
+                builder.say(format!("follow the latest release, {}", latest.id));
+                go_live(builder, &mut standing, live)?;
+            }
+            Ok::<_, Error>(view::release(builder.state, &standing, latest)?)
+        })
+        .await
+    }
+
+    /// Takes live back to the release that had all the traffic before, or to a given one, and pins it. Rolling back
+    /// twice goes back two releases. Makes no version.
+    pub async fn roll_back_live(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        to: Option<&ReleaseRef>,
+    ) -> Result<Done<ReleaseView>, Error> {
+        let (app, to) = (app.clone(), to.cloned());
+        self.commit(caller, &app.clone(), move |builder| {
+            if let Some(to) = &to {
+                let found = reach(builder.state, &app, to)?;
+                builder.say(format!("roll back to release {}", found.id));
+                return pin(builder, &app, found);
+            }
+            let (found, before) = past(builder.state, &app)?;
+            builder.say(format!("roll back to release {}", found.id));
+            let mut standing = Standing::read(builder.state, &app)?;
+            let from = standing.live.take();
+            let live = Live { before, ..pinned(builder, &found.id) };
+            replace_live(builder, &mut standing, (from, live))?;
+            Ok::<_, Error>(view::release(builder.state, &standing, found)?)
+        })
+        .await
+    }
+
+    /// Lists every move of what is live, newest first.
+    pub async fn live_history(&self, app: &AppName) -> Result<Vec<LiveMove>, Error> {
+        let app = app.clone();
+        self.look(move |state| {
+            known(state, &app)?;
+            let pointer = Pointer::Live { app: app.clone() };
+            let moves = state.moves(&pointer)?.into_iter().rev();
+            let steps = moves.flat_map(|entry| {
+                let steps = entry.edits.iter().filter_map(|edit| step(edit, &pointer));
+                let moved = |(from, to): (Option<&Live>, &Live)| LiveMove {
+                    entry: entry.seq,
+                    at: entry.at,
+                    by: entry.by.clone(),
+                    message: entry.message.clone(),
+                    reason: entry.reason.clone(),
+                    from: from.map(|from| from.shares.clone()).unwrap_or_default(),
+                    to: to.shares.clone(),
+                    mode: to.mode,
+                };
+                steps.map(moved).collect::<Vec<_>>()
+            });
+            Ok(steps.collect())
+        })
+        .await
+    }
+}
+
+/// Makes one release live and keeps it so.
+fn pin(
+    builder: &mut Builder<'_>,
+    app: &AppName,
+    found: StandingRelease,
+) -> Result<ReleaseView, Error> {
+    let mut standing = Standing::read(builder.state, app)?;
+    let live = pinned(builder, &found.id);
+    let kept = standing.live.as_ref().is_some_and(|(now, _)| {
+        now.mode == LiveMode::Pinned && now.sole() == live.sole() && now.reason == live.reason
+    });
+    if !kept {
+        go_live(builder, &mut standing, live)?;
+    }
+    Ok(view::release(builder.state, &standing, found)?)
+}
+
+fn pinned(builder: &Builder<'_>, release: &ReleaseId) -> Live {
+    let reason = builder.reason().map(str::to_owned);
+    Live { reason, ..Live::only(release.clone(), LiveMode::Pinned, builder.at()) }
+}
+
+/// The release that had all the traffic before what is live now and can still be reached, and what was before it.
+fn past(state: &dyn State, app: &AppName) -> Result<(StandingRelease, Option<u64>), Error> {
+    let (now, _) = super::live(state, app)?.ok_or_else(|| Error::None(app.clone()))?;
+    let mut before = now.before;
+    for _ in 0..STEPS_BACK_MAX {
+        let Some(entry) = before else { break };
+        let live = live_at(state, app, entry)?;
+        let found = match live.sole() {
+            Some(release) if now.sole() != Some(release) => by_id(state, app, release)?,
+            _ => None,
+        };
+        if let Some(found) = found.filter(|found| found.release.is_accessible()) {
+            return Ok((found, live.before));
+        }
+        before = live.before;
+    }
+    Err(Error::NoPast(app.clone()))
+}
+
+/// What an entry made live.
+fn live_at(state: &dyn State, app: &AppName, entry: u64) -> Result<Live, StoreError> {
+    let pointer = Pointer::Live { app: app.clone() };
+    let found = state.entry(entry)?;
+    let edits = found.iter().flat_map(|entry| &entry.edits);
+    let live = edits.filter_map(|edit| step(edit, &pointer)).next_back();
+    let live = live.map(|(_, to)| to.clone());
+    live.ok_or_else(|| StoreError::corrupt(format!("entry {entry}, which made a release live")))
+}
+
+fn step<'a>(edit: &'a Edit, of: &Pointer) -> Option<(Option<&'a Live>, &'a Live)> {
+    let live = |place: &'a Option<Place>| match place {
+        Some(Place::Live(live)) => Some(live),
+        _ => None,
+    };
+    match edit {
+        Edit::Move { pointer, from, to } if pointer == of => Some((live(from), live(to)?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,193 @@
+//! Makes a release inside a change: it appears, live goes along if it follows, and what is too much expires, all in
+//! the entry of the change. Checking and expiring in one transaction is what keeps a tag from being left dangling.
+
+use folio_model::{
+    Live, LiveMode, Place, Pointer, Release, ReleaseId, ReleaseState, Timestamp, VersionId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Standing, follows};
+use crate::builder::Builder;
+use crate::ports::{Releases, StandingRelease, StoreError};
+use crate::request::Releasing;
+
+/// The release that a change made, and what that did to others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Released {
+    /// Its id.
+    pub id: ReleaseId,
+    /// Where live stays, if it does not go along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<PinnedAt>,
+    /// How many app versions it brings along that were kept from being released.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreleased: u64,
+    /// The releases that expired because of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expired: Vec<ReleaseId>,
+    /// What keeps more releases than the plan allows, if there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_limit: Option<OverLimit>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Where live stays although there is a newer release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PinnedAt {
+    /// The releases that are live.
+    pub releases: Vec<ReleaseId>,
+    /// Since when.
+    pub since: Timestamp,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// More releases than the plan allows, each of which something keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverLimit {
+    /// How many the plan allows.
+    pub limit: u32,
+    /// How many there are.
+    pub accessible: u64,
+    /// What keeps them: `tag beta`, `live`, `latest`.
+    pub kept_by: Vec<String>,
+}
+
+/// How many app versions are looked back at to tell which were never released.
+const LOOK_BACK: usize = 100;
+
+/// Releases an app version, as part of a change.
+pub(crate) fn make(builder: &mut Builder<'_>, app_version: VersionId) -> Result<(), StoreError> {
+    of_app_version(builder, app_version).map(|_| ())
+}
+
+/// As [`make`]; returns the release, and how everything stands with it.
+pub(super) fn of_app_version(
+    builder: &mut Builder<'_>,
+    app_version: VersionId,
+) -> Result<(StandingRelease, Standing), StoreError> {
+    let app = builder.app().clone();
+    let mut standing = Standing::read(builder.state, &app)?;
+    let unreleased = unreleased(builder, &app_version)?;
+    let made = StandingRelease {
+        id: builder.fresh_release_id()?,
+        release: Release {
+            app_version,
+            entry: builder.state.head()? + 1,
+            created_at: builder.at(),
+            state: ReleaseState::Accessible,
+            ended_at: None,
+        },
+    };
+    let pointer = Pointer::Release { app: app.clone(), id: made.id.clone() };
+    builder.point(pointer, None, Some(Place::Release(made.release.clone())))?;
+    standing.accessible.push(made.clone());
+    let pinned = match builder.releasing() == Releasing::Promote || follows(standing.live.as_ref())
+    {
+        true => {
+            let live = Live::only(made.id.clone(), LiveMode::Following, builder.at());
+            go_live(builder, &mut standing, live)?;
+            None
+        }
+        false => standing.live.as_ref().map(|(live, _)| PinnedAt::of(live)),
+    };
+    let (expired, over_limit) = expire(builder, &mut standing)?;
+    let id = made.id.clone();
+    builder.releases(Released { id, pinned, unreleased, expired, over_limit });
+    Ok((made, standing))
+}
+
+impl PinnedAt {
+    pub(crate) fn of(live: &Live) -> Self {
+        let releases = live.shares.iter().map(|share| share.release.clone()).collect();
+        Self { releases, since: live.since, reason: live.reason.clone() }
+    }
+}
+
+/// Makes something else live. Where it was before is noted in it, so that a rollback finds the way.
+pub(super) fn go_live(
+    builder: &mut Builder<'_>,
+    standing: &mut Standing,
+    mut live: Live,
+) -> Result<(), StoreError> {
+    let from = standing.live.take();
+    if let Some((from, revision)) = &from {
+        let same = from.sole().is_some() && from.sole() == live.sole();
+        let had_all = from.sole().map(|_| *revision).filter(|_| !same);
+        live.before = had_all.or(from.before);
+    }
+    replace_live(builder, standing, (from, live))
+}
+
+/// As [`go_live`], with where it was before already noted.
+pub(super) fn replace_live(
+    builder: &mut Builder<'_>,
+    standing: &mut Standing,
+    (from, to): (Option<(Live, u64)>, Live),
+) -> Result<(), StoreError> {
+    let pointer = Pointer::Live { app: builder.app().clone() };
+    let from = from.map(|(live, _)| Place::Live(live));
+    builder.point(pointer, from, Some(Place::Live(to.clone())))?;
+    standing.live = Some((to, builder.state.head()? + 1));
+    Ok(())
+}
+
+/// Expires the oldest releases that nothing keeps, until there are as many as the plan allows.
+pub(super) fn expire(
+    builder: &mut Builder<'_>,
+    standing: &mut Standing,
+) -> Result<(Vec<ReleaseId>, Option<OverLimit>), StoreError> {
+    let limit = standing.plan.releases;
+    let too_many = standing.accessible.len().saturating_sub(limit as usize);
+    let free = standing.accessible.iter().filter(|found| standing.protectors(&found.id).is_empty());
+    let expired: Vec<_> = free.take(too_many).cloned().collect();
+    for StandingRelease { id, release } in &expired {
+        let pointer = Pointer::Release { app: builder.app().clone(), id: id.clone() };
+        let ended = release.ended(ReleaseState::Expired, builder.at());
+        builder.point(
+            pointer,
+            Some(Place::Release(release.clone())),
+            Some(Place::Release(ended)),
+        )?;
+    }
+    standing.accessible.retain(|found| !expired.iter().any(|gone| gone.id == found.id));
+    let over = (expired.len() < too_many).then(|| OverLimit {
+        limit,
+        accessible: standing.accessible.len() as u64,
+        kept_by: standing
+            .accessible
+            .iter()
+            .flat_map(|found| standing.protectors(&found.id))
+            .collect(),
+    });
+    Ok((expired.into_iter().map(|found| found.id).collect(), over))
+}
+
+/// How many app versions in a row before this one were kept from being released.
+fn unreleased(builder: &Builder<'_>, of: &VersionId) -> Result<u64, StoreError> {
+    let (state, app) = (builder.state, builder.app());
+    let mut count = 0;
+    for version in state.app_versions_before(app, None, LOOK_BACK)? {
+        if version.id == *of {
+            continue;
+        }
+        if !state.releases(app, Releases::Of(&version.id))?.is_empty() {
+            break;
+        }
+        let held = state.entry(version.entry)?.is_some_and(|entry| entry.unreleased);
+        count += u64::from(held);
+        if !held {
+            break;
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,293 @@
+//! What hosts show: of every app the releases that can be reached, each with its routes, and again within every
+//! commit that changes any of it. A commit that makes a release reads what differs from the one before.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use folio_model::{
+    AppName, Edit, Entry, Name, Number, Pointer, Qualifier, Reference, ReleaseId, RouteSpec,
+    Subject, UnitUid, VersionId,
+};
+
+use super::site::{Leads, NewRow, RowReading, Shows, SiteReading, held_function, read_site};
+use super::{Serving, Slot};
+use crate::Folio;
+use crate::ports::StoreError;
+
+/// A route with the slots that its targets are.
+#[derive(Debug)]
+pub struct Route {
+    /// The app it belongs to.
+    pub app: AppName,
+    /// The trigger's name.
+    pub name: Name,
+    /// Which requests it takes.
+    pub spec: RouteSpec,
+    /// Where they go, with shares of 10,000.
+    pub targets: Vec<(Arc<Slot>, u32)>,
+}
+
+/// An app as its hosts show it.
+#[derive(Debug)]
+pub struct Site {
+    /// The app.
+    pub app: AppName,
+    /// The releases that can be reached, by id.
+    pub releases: BTreeMap<ReleaseId, Arc<Shown>>,
+    /// The tags on them.
+    pub tags: BTreeMap<ReleaseId, ReleaseId>,
+    /// The newest of them.
+    pub latest: Option<ReleaseId>,
+    /// What the app's own host shows, with shares of 10,000.
+    pub live: Vec<(Arc<Shown>, u32)>,
+}
+
+/// A release as its hosts show it. Never changes but for the shares of a route that a canary moves.
+#[derive(Debug)]
+pub struct Shown {
+    /// Its id.
+    pub id: ReleaseId,
+    /// The app version it shows.
+    pub app_version: VersionId,
+    /// The place of that app version in the app's history.
+    pub(super) number: Number,
+    /// Its routes, by name.
+    pub routes: Vec<Arc<Route>>,
+    /// What functions of the release mean to one another, as far as anybody asked.
+    pub(super) functions: Mutex<BTreeMap<Name, Arc<Slot>>>,
+    /// Its routes by trigger, with the functions whose place in the release they depend on.
+    pub(super) rows: BTreeMap<UnitUid, Row>,
+}
+
+/// A route and what it was made from.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) route: Arc<Route>,
+    pub(super) functions: Vec<Name>,
+}
+
+impl Shown {
+    // Nothing that holds the lock leaves it half changed.
+    fn functions(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Slot>>> {
+        self.functions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Site {
+    /// The routes that the app's own host shows.
+    pub fn routes(&self) -> &[Arc<Route>] {
+        self.live.first().map_or(&[], |(shown, _)| &shown.routes)
+    }
+
+    /// The release that a name in a host means: `live`, `latest`, a tag or an id.
+    pub fn release(&self, name: &str) -> Option<&Arc<Shown>> {
+        match name {
+            "live" => self.live.first().map(|(shown, _)| shown),
+            "latest" => self.releases.get(self.latest.as_ref()?),
+            _ => {
+                let name = name.parse().ok()?;
+                let id = self.tags.get(&name).unwrap_or(&name);
+                self.releases.get(id)
+            }
+        }
+    }
+}
+
+/// Hears of all sites whenever one changed. Called inside the commit, so it should only swap a table.
+pub type Follower = Arc<dyn Fn(Arc<Vec<Arc<Site>>>) + Send + Sync>;
+
+/// The sites as their follower knows them.
+#[derive(Default)]
+pub(super) struct Sites(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    follower: Option<Follower>,
+    /// Whether all sites were read.
+    loaded: bool,
+    /// Every app seen, with the entry it was read at; without a site once it is gone.
+    sites: BTreeMap<AppName, (u64, Option<Arc<Site>>)>,
+}
+
+impl Sites {
+    /// The site of an entry's app as it is known, if the entry changes what it shows.
+    fn concerned(&self, entry: &Entry) -> Option<(Option<Arc<Site>>, Vec<UnitUid>)> {
+        let known = self.lock();
+        known.follower.as_ref()?;
+        let split = |edit: &Edit| match edit {
+            Edit::Move { pointer: Pointer::Split { unit }, .. } => Some(*unit),
+            _ => None,
+        };
+        let splits: Vec<_> = entry.edits.iter().filter_map(split).collect();
+        let concerns = entry.edits.iter().any(|edit| {
+            matches!(edit, Edit::CreateApp { .. } | Edit::DeleteApp { .. })
+                || matches!(edit, Edit::Move { pointer, .. } if is_shown(pointer))
+        });
+        let site = known.sites.get(&entry.app).and_then(|(_, site)| site.clone());
+        concerns.then_some((site, splits))
+    }
+
+    /// Notes what was read and tells the follower, in the order of what is told.
+    fn settle(&self, serving: &Serving, read: Vec<(AppName, u64, Option<Arc<Site>>)>, all: bool) {
+        let mut known = self.lock();
+        known.loaded |= all;
+        for (app, as_of, site) in read {
+            let before = known.sites.get(&app);
+            if before.is_none_or(|(known, _)| as_of >= *known) {
+                let before = before.and_then(|(_, site)| site.clone());
+                hold(serving, before.as_deref(), site.as_deref());
+                known.sites.insert(app, (as_of, site));
+            }
+        }
+        if let Some(follower) = known.follower.clone().filter(|_| known.loaded) {
+            // Inside the lock, so that no older list follows a newer one.
+            follower(Arc::new(known.sites.values().filter_map(|(_, site)| site.clone()).collect()));
+        }
+    }
+
+    // Nothing that holds the lock leaves it half changed.
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a pointer decides what an app's hosts show.
+fn is_shown(pointer: &Pointer) -> bool {
+    matches!(
+        pointer,
+        Pointer::Release { .. }
+            | Pointer::ReleaseTag { .. }
+            | Pointer::Live { .. }
+            | Pointer::Split { .. }
+    )
+}
+
+/// Has what becomes live made ready, and lets go of what no longer is.
+fn hold(serving: &Serving, before: Option<&Site>, after: Option<&Site>) {
+    let (before, after) = (live_routes(before), live_routes(after));
+    for (key, route) in &after {
+        if !before.contains_key(key) {
+            serving.hold_route(route);
+        }
+    }
+    for (key, route) in &before {
+        if !after.contains_key(key) {
+            serving.release_route(route);
+        }
+    }
+}
+
+/// The routes that are live, told apart by where they lie in memory.
+fn live_routes(site: Option<&Site>) -> BTreeMap<*const Route, &Arc<Route>> {
+    let live = site.into_iter().flat_map(|site| &site.live);
+    let routes = live.flat_map(|(shown, _)| &shown.routes);
+    routes.map(|route| (Arc::as_ptr(route), route)).collect()
+}
+
+impl Folio {
+    /// Has a follower called with all sites, now and inside every commit that changes one, before it returns.
+    /// A platform has one follower; a second takes the place of the first.
+    pub async fn follow_sites(&self, follower: Follower) -> Result<(), StoreError> {
+        // From here on commits tell of their sites, so the read below misses none.
+        self.serving.sites.lock().follower = Some(follower);
+        let folio = self.clone();
+        let read = self
+            .look(move |state| {
+                let apps = state.apps()?;
+                let read = apps.iter().map(|app| read_site(state, &folio, (app, None), &[]));
+                read.collect::<Result<Vec<_>, StoreError>>()
+            })
+            .await?;
+        self.settle_sites(read, true).await
+    }
+
+    /// Tells the follower of the site that an entry changed.
+    pub(super) async fn refresh_site(&self, entry: &Entry) -> Result<(), StoreError> {
+        let Some((known, splits)) = self.serving.sites.concerned(entry) else { return Ok(()) };
+        let (folio, app) = (self.clone(), entry.app.clone());
+        let read = self
+            .look(move |state| read_site(state, &folio, (&app, known.as_deref()), &splits))
+            .await?;
+        self.settle_sites(vec![read], false).await
+    }
+
+    async fn settle_sites(&self, read: Vec<SiteReading>, all: bool) -> Result<(), StoreError> {
+        let mut sites = Vec::new();
+        for reading in read {
+            let (app, as_of) = (reading.app.clone(), reading.as_of);
+            let site =
+                if reading.exists { Some(Arc::new(self.site(reading).await?)) } else { None };
+            sites.push((app, as_of, site));
+        }
+        self.serving.sites.settle(&self.serving, sites, all);
+        Ok(())
+    }
+
+    async fn site(&self, reading: SiteReading) -> Result<Site, StoreError> {
+        let mut releases = BTreeMap::new();
+        for shows in reading.releases {
+            let shown = match shows {
+                Shows::Known(shown) => shown,
+                Shows::Read { id, app_version, number, rows } => {
+                    let mut made = BTreeMap::new();
+                    for (uid, row) in rows {
+                        made.insert(uid, self.row(&reading.app, row).await?);
+                    }
+                    let mut routes: Vec<_> =
+                        made.values().map(|row| Arc::clone(&row.route)).collect();
+                    routes.sort_by(|a, b| a.name.cmp(&b.name));
+                    let functions = Mutex::default();
+                    Arc::new(Shown { id, app_version, number, routes, functions, rows: made })
+                }
+            };
+            releases.insert(shown.id.clone(), shown);
+        }
+        let live = reading.live.into_iter().filter_map(|share| {
+            let shown = releases.get(&share.release).cloned()?;
+            Some((shown, share.weight))
+        });
+        let (live, tags) = (live.collect(), reading.tags.into_iter().collect());
+        Ok(Site { app: reading.app, live, tags, latest: reading.latest, releases })
+    }
+
+    /// What a reference means inside a release; nothing if it means the same inside and outside.
+    pub(crate) async fn held(
+        &self,
+        app: &AppName,
+        reference: &Reference,
+        release: &Arc<Shown>,
+    ) -> Result<Option<Arc<Slot>>, StoreError> {
+        let (Subject::Name(name), None | Some(Qualifier::Latest)) =
+            (&reference.name, &reference.at)
+        else {
+            return Ok(None);
+        };
+        if let Some(slot) = release.functions().get(name) {
+            return Ok(Some(Arc::clone(slot)));
+        }
+        let (folio, of, function, at) = (self.clone(), app.clone(), name.clone(), release.number);
+        let meaning =
+            self.look(move |state| held_function(state, &folio, (&of, at), &function)).await?;
+        let slot = meaning.map(|meaning| Slot::fixed(app, reference, meaning));
+        if let Some(slot) = &slot {
+            release.functions().insert(name.clone(), Arc::clone(slot));
+        }
+        Ok(slot)
+    }
+
+    async fn row(&self, app: &AppName, row: RowReading) -> Result<Row, StoreError> {
+        let NewRow { name, spec, leads, functions } = match row {
+            RowReading::Kept(row) => return Ok(row),
+            RowReading::Read(new) => *new,
+        };
+        let mut targets = Vec::new();
+        for (lead, target) in leads.into_iter().zip(&spec.targets) {
+            let slot = match lead {
+                Leads::Fixed(reference, meaning) => Slot::fixed(app, &reference, meaning),
+                Leads::Named(reference) => self.slot(app, &reference).await?,
+            };
+            targets.push((slot, target.weight));
+        }
+        Ok(Row { route: Arc::new(Route { app: app.clone(), name, spec, targets }), functions })
+    }
+}
