@@ -164,13 +164,7 @@ fn read(state: &dyn State, uid: UnitUid, as_of: u64) -> Result<Option<Reading>, 
     if unit.key.kind != Kind::Trigger {
         return Ok(None);
     }
-    let latest = if unit.latest.is_some() { route::latest(state, &unit)? } else { None };
-    let route = match latest {
-        Some((_, spec)) => {
-            let spec = route::with_split(state, &unit, spec)?;
-            Some((unit, spec))
-        }
-        None => None,
-    };
+    let standing = route::standing(state, &unit)?;
+    let route = standing.map(|(_, spec)| (unit, spec));
     Ok(Some(Reading { uid, as_of, route }))
 }
