@@ -1,6 +1,7 @@
 //! What runs for each operation: decode, one verb, encode. Modules are named after what they are about.
 
 pub(crate) mod aliases;
+pub(crate) mod archives;
 pub(crate) mod canaries;
 pub(crate) mod configs;
 pub(crate) mod deployments;

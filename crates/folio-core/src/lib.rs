@@ -4,6 +4,7 @@
 pub mod alias;
 pub mod apply;
 pub mod archive;
+pub mod archives;
 pub mod build;
 mod builder;
 pub mod canary;

@@ -2,7 +2,7 @@
 
 use folio_core::history::Moment;
 use folio_core::request::Which;
-use folio_model::{AppName, Kind, Name, Qualifier, UnitKey, VersionId};
+use folio_model::{AppName, Digest, Kind, Name, Qualifier, UnitKey, VersionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,6 +15,14 @@ pub(crate) struct Nothing {}
 pub(crate) struct AppPath {
     /// The app.
     pub(crate) app: AppName,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ArchivePath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The archive's digest.
+    pub(crate) id: Digest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
