@@ -12,6 +12,7 @@ use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::http;
 use crate::problem::{Cause, Problem, Referrer};
 
 /// How long to wait for a connection, and for the next byte. Unpacking a large archive takes its time.
@@ -76,10 +77,9 @@ impl Change {
 impl Client {
     /// A client of the server at an address.
     pub(crate) fn new(url: &str, token: Option<String>, reason: Option<String>) -> Result<Self> {
-        let http = reqwest::Client::builder()
+        let http = http::plain()
             .connect_timeout(CONNECT_WAIT)
             .read_timeout(READ_WAIT)
-            .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .context("cannot set up HTTP")?;
@@ -245,6 +245,12 @@ pub(crate) fn is_lost(error: &anyhow::Error) -> bool {
 pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<Problem>();
     problem.is_some_and(|problem| problem.code.as_deref() == Some("missing_blob"))
+}
+
+/// Whether the server does not remember manifests that were named.
+pub(crate) fn is_forgotten(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<Problem>();
+    problem.is_some_and(|problem| problem.code.as_deref() == Some("documents_unknown"))
 }
 
 /// Whether what was named is not there.
