@@ -2,6 +2,7 @@
 
 pub(crate) mod aliases;
 pub(crate) mod apps;
+pub(crate) mod archives;
 pub(crate) mod canaries;
 pub(crate) mod configs;
 pub(crate) mod deployments;

@@ -3,8 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, apps, canaries, configs, deployments, environments, history, releases, routes,
-    running, secrets, service, storage, tags, triggers, units, versions,
+    aliases, apps, archives, canaries, configs, deployments, environments, history, releases,
+    routes, running, secrets, service, storage, tags, triggers, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -24,6 +24,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_aliases(),
         of_tags(),
         of_deployments(),
+        of_archives(),
         of_apps(),
         of_releases(),
         of_history(),
@@ -196,6 +197,16 @@ fn of_deployments() -> Vec<Operation> {
         Operation::new(post(ROLL_BACK), "rollBackGroup", BACK, deployments::roll_back),
         Operation::new(get(ALL), "listDeployed", "List what deployments own", deployments::list),
         Operation::new(post(ALL), "apply", "Apply manifests, all or none", deployments::apply),
+    ]
+}
+
+fn of_archives() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/archives";
+    const ONE: &str = "/folio/v1/apps/{app}/archives/{id}";
+    const LIST: &str = "List the archives that packages came from";
+    vec![
+        Operation::new(get(ALL), "listArchives", LIST, archives::list),
+        Operation::new(get(ONE), "downloadArchive", "Download an archive", archives::download),
     ]
 }
 

@@ -3,7 +3,7 @@
 mod releases;
 
 use folio_core::Limits;
-use folio_core::apply::{Apply, Document, Form, Others, Rest, Run};
+use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run};
 use folio_core::build::LogPart;
 use folio_core::config::ConfigFields;
 use folio_core::environment::EnvironmentFields;
@@ -110,9 +110,12 @@ pub(crate) struct NewEnvironmentFields {
 pub(crate) struct NewDeployment {
     /// Whose the units are.
     deployment: Owner,
-    /// The manifests.
+    /// The manifests that are written out.
     #[serde(default)]
     documents: Vec<Document>,
+    /// The manifests that the deployment's last apply had. A server that has forgotten one refuses them all.
+    #[serde(default)]
+    known: Vec<KnownDocument>,
     /// What becomes of functions and packages that differ.
     #[serde(default)]
     form: Form,
@@ -130,9 +133,9 @@ pub(crate) struct NewDeployment {
 impl NewDeployment {
     /// The request to the verb.
     pub(crate) fn asked(self) -> (Apply, Run) {
-        let Self { deployment, documents, form, rest, others, dry_run } = self;
+        let Self { deployment, documents, known, form, rest, others, dry_run } = self;
         let run = if dry_run { Run::Dry } else { Run::Real };
-        (Apply { deployment, documents, form, rest, others }, run)
+        (Apply { deployment, documents, known, form, rest, others }, run)
     }
 }
 

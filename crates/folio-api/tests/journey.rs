@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use folio_model::Digest;
 use serde_json::{Value, json};
 
-use crate::client::{APP, FUNCTIONS, World};
+use crate::client::{APP, FUNCTIONS, World, frames, one_file};
 use crate::contract::operations;
 
 const PACKAGES: &str = "/folio/v1/apps/default/packages";
@@ -277,6 +278,12 @@ async fn running(world: &World) {
     let metrics = world.get("/metrics").await;
     assert!(metrics.bytes.ends_with(b"# EOF\n"));
 
+    let archives = format!("{APP}/archives");
+    assert_eq!(world.get(&archives).await.ok()["items"], json!([]));
+    let nothing = Digest::of(b"");
+    world.get(&format!("{archives}/{nothing}")).await.refused(404, "archive_not_found");
+    archive(world, &archives).await;
+
     let routes = format!("{APP}/routes");
     let fields = json!({
         "path": { "exact": "/hello" }, "methods": ["GET"],
@@ -296,6 +303,27 @@ async fn running(world: &World) {
     canary(world, &route).await;
     world.delete(&route).await.ok();
     triggers(world).await;
+}
+
+/// Publishes a package from an archive, and gets that back.
+async fn archive(world: &World, archives: &str) {
+    const BLOBS: &str = "/folio/v1/blobs";
+    let stored = format!("{PACKAGES}/stored");
+    let publish = async |id: &str, files: Value| {
+        let fields = json!({ "environment": "nodejs", "deployment": files });
+        let version = json!({ "fields": fields, "id": id });
+        world.post(&format!("{stored}/versions"), version).await.made();
+    };
+    let (tree, body) = one_file("main.js", "hello");
+    world.call("POST", BLOBS).nodes(body).send().await.ok();
+    publish("v1", json!({ "tree": tree, "layout": "directory" })).await;
+    let zip = world.get(&format!("{stored}/versions/v1/download")).await.bytes;
+    let archive = Digest::of(&zip);
+    world.call("POST", BLOBS).nodes(frames(&[(0, archive, &zip)])).send().await.ok();
+    publish("v2", json!({ "archive": archive })).await;
+    assert_eq!(world.get(archives).await.ok()["items"][0]["id"], json!(archive));
+    assert_eq!(world.get(&format!("{archives}/{archive}")).await.bytes, zip);
+    world.delete(&stored).await.ok();
 }
 
 /// Makes, changes and deletes a trigger that is no route.

@@ -67,6 +67,12 @@ async fn a_directory_comes_back_as_a_zip_and_an_archive_as_it_was() {
     assert_eq!(back.bytes, zip.bytes);
     assert_eq!(back.header("etag"), format!("\"{archive}\""));
     assert_eq!(back.header("content-disposition"), "attachment; filename=\"hello-v2.zip\"");
+    let archives = "/folio/v1/apps/default/archives";
+    let listed = world.get(archives).await.ok();
+    assert_eq!(listed["items"][0]["id"], json!(archive));
+    assert_eq!(listed["items"][0]["packages"][0]["version"], "v2");
+    let again = world.get(&format!("{archives}/{archive}")).await;
+    assert_eq!(again.bytes, zip.bytes);
 }
 
 #[tokio::test]

@@ -4,12 +4,14 @@
 //! asks for goes; everything else stays as it is. Start at [`Folio::apply`].
 
 mod carry_out;
+mod memory;
 mod plan;
 mod pointers;
 mod read;
 mod removal;
 mod rollback;
 mod triggers;
+mod work;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::memory::Memory;
+use self::memory::{Documents, Last, Manner};
 use self::plan::Plan;
 use self::pointers::PointerWish;
 use crate::ports::StoreError;
@@ -33,8 +37,10 @@ use crate::{
 pub struct Apply {
     /// Whose the units are.
     pub deployment: Owner,
-    /// The manifests, in any order.
+    /// The manifests that are written out, in any order.
     pub documents: Vec<Document>,
+    /// The manifests that were sent before, in any order.
+    pub known: Vec<KnownDocument>,
     /// What becomes of functions and packages that differ.
     pub form: Form,
     /// What becomes of units the deployment owns and does not ask for.
@@ -59,20 +65,67 @@ pub struct Document {
     pub deployment: Option<ContentRef>,
 }
 
+impl Document {
+    /// What it is named by once it was sent: the digest of where it is written and what it says. Its files are
+    /// named beside it.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.text())
+    }
+
+    fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(&(&self.at, &self.manifest)).expect("manifests have string keys")
+    }
+}
+
+/// A manifest that the deployment's last apply had, with its files of now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KnownDocument {
+    /// The SHA-256 of the JSON array of its `at` and its `manifest`, as they were sent, without white space.
+    pub digest: Digest,
+    /// The files that a package is built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ContentRef>,
+    /// The files that a package runs as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<ContentRef>,
+}
+
 /// What a deployment asks for, once its manifests are read.
 struct Wanted {
     owner: Owner,
-    wishes: Vec<Wish>,
-    pointers: Vec<PointerWish>,
+    wishes: Vec<Arc<Wish>>,
+    pointers: Vec<Arc<PointerWish>>,
     form: Form,
     rest: Rest,
     others: Others,
+    settled: Option<Settled>,
+}
+
+/// How wishes differ from those that the last apply left as asked for, all of which are still there.
+struct Settled {
+    /// The app's last entry then.
+    entry: u64,
+    /// The wishes that are new.
+    differing: Vec<usize>,
 }
 
 impl Wanted {
     fn asks_for_nothing(&self) -> bool {
         self.wishes.is_empty() && self.pointers.is_empty()
     }
+
+    fn manner(&self) -> Manner {
+        Manner { form: self.form, rest: self.rest, others: self.others }
+    }
+}
+
+/// Manifests that were read.
+struct Read {
+    wanted: Wanted,
+    documents: Documents,
+    /// What there is to say about them.
+    remarks: Vec<String>,
 }
 
 /// One unit that is asked for.
@@ -221,6 +274,9 @@ pub struct Fault {
 /// Why nothing was applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Documents that are named and not known here.
+    #[error("{} not remembered by this server", counted(*.0, "document is", "documents are"))]
+    Unknown(usize),
     /// What is asked for makes no sense, all of it at once.
     #[error("{} wrong with what is to be applied", counted(.0.len(), "thing is", "things are"))]
     Faults(Vec<Fault>),
@@ -259,6 +315,7 @@ impl From<StoreError> for Error {
 impl Explain for Error {
     fn code(&self) -> Code {
         match self {
+            Self::Unknown(_) => Code("documents_unknown"),
             Self::Faults(_) => Code("manifests_invalid"),
             Self::Foreign { .. } => Code("owned_by_another"),
             Self::Delete(error) => error.code(),
@@ -271,7 +328,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Faults(_) => Class::Invalid,
-            Self::Foreign { .. } => Class::Conflict,
+            Self::Unknown(_) | Self::Foreign { .. } => Class::Conflict,
             Self::Delete(error) => error.class(),
             Self::Publish(error) => error.class(),
             Self::History(error) => error.class(),
@@ -281,6 +338,7 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         match self {
+            Self::Unknown(_) => Some("write all documents out and apply again".to_owned()),
             Self::Faults(faults) => {
                 let them = if faults.len() == 1 { "it" } else { "them all" };
                 Some(format!("mend {them} and apply again; nothing was changed"))
@@ -326,7 +384,7 @@ impl Folio {
         if let Some(done) = self.recall(caller).await? {
             return Ok(done);
         }
-        let (wanted, mut remarks) = self.read_wishes(app, apply).await?;
+        let Read { wanted, documents, remarks } = self.read_wishes(app, apply).await?;
         let wanted = Arc::new(wanted);
         let (asked, of) = (Arc::clone(&wanted), app.clone());
         // Most of what an apply has to find out needs no transaction: one that changes nothing never starts one.
@@ -340,18 +398,33 @@ impl Folio {
         self.measure_all(&plan, &wanted).await?;
         if run == Run::Dry || plan.is_empty() {
             let mut result = plan.outcome(None);
-            remarks.append(&mut result.remarks);
-            result.remarks = remarks;
+            if run == Run::Real {
+                let entry = plan.entry.filter(|_| result.remarks.is_empty());
+                self.remember(app, &wanted, documents, entry);
+            }
+            result.remarks.splice(0..0, remarks);
             return Ok(Done::unchanged(result));
         }
-        let of = app.clone();
-        self.commit(caller, app, move |builder| {
-            let plan = plan::plan(builder.state, &of, &wanted)?;
-            let mut applied = carry_out::carry_out(builder, &of, plan, &wanted)?;
+        drop(plan);
+        let (of, asked, said) = (app.clone(), Arc::clone(&wanted), remarks.len());
+        let done = self.commit(caller, app, move |builder| {
+            let plan = plan::plan(builder.state, &of, &asked)?;
+            let mut applied = carry_out::carry_out(builder, &of, plan, &asked)?;
             applied.remarks.splice(0..0, remarks.iter().cloned());
-            Ok(applied)
-        })
-        .await
+            Ok::<_, Error>(applied)
+        });
+        let done: Done<Applied> = done.await?;
+        let entry = done.entry.filter(|_| done.result.remarks.len() == said);
+        self.remember(app, &wanted, documents, entry);
+        Ok(done)
+    }
+
+    /// Remembers what was asked for, and after which entry it is so. Where something was left alone, that may change
+    /// the next time, and nothing is settled.
+    fn remember(&self, app: &AppName, wanted: &Wanted, documents: Documents, entry: Option<u64>) {
+        let settled = entry.map(|entry| (entry, wanted.manner()));
+        let max = self.limits().remembered_documents_max;
+        self.applied.remember(app, &wanted.owner.uid, Last { documents, settled }, max);
     }
 
     /// Lists the units of an app that a deployment owns, or any deployment, by kind and name.

@@ -22,7 +22,7 @@ use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
 use crate::view::Done;
-use crate::{Caller, Class, Code, Explain, Limits};
+use crate::{Caller, Class, Code, Explain, Limits, apply};
 
 /// Everything a verb needs. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +39,7 @@ pub struct Folio {
     pub(crate) windows: Windows,
     pub(crate) messages: Option<Arc<dyn Messages>>,
     pub(crate) vault: Arc<dyn Vault>,
+    pub(crate) applied: Arc<apply::Memory>,
 }
 
 /// What an operator may set.
@@ -130,6 +131,7 @@ impl Folio {
             windows: Windows::default(),
             messages: None,
             vault: Arc::new(NoVault),
+            applied: Arc::default(),
         }
     }
 

@@ -5,6 +5,7 @@ pub mod alias;
 pub mod app;
 pub mod apply;
 pub mod archive;
+pub mod archives;
 pub mod build;
 mod builder;
 pub mod canary;

@@ -2,6 +2,7 @@
 //! version. What it names has to be there, and stays as long as the route does.
 
 mod overlap;
+mod standing;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +15,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::overlap::{Paths, check_patterns, clashes, taken};
+use self::standing::latest;
+pub(crate) use self::standing::{standing, with_split};
 
 use crate::builder::{Builder, NewVersion};
 use crate::ports::{State, StoreError};
 use crate::request::{Caller, Cascade, Onto};
 use crate::view::{self, Done, Removed, VersionView};
 use crate::{
-    Class, Code, Explain, Folio, Referrer, code, delete, folio, history, publish, resolve, trigger,
+    Class, Code, Explain, Folio, Referrer, code, delete, folio, history, publish, resolve,
 };
 
 /// Why a route was not found or changed.
@@ -461,8 +464,7 @@ fn other(key: &UnitKey) -> Error {
 }
 
 fn seen(state: &dyn State, unit: &Unit) -> Result<Option<RouteView>, StoreError> {
-    let Some((version, spec)) = latest(state, unit)? else { return Ok(None) };
-    let spec = with_split(state, unit, spec)?;
+    let Some((version, spec)) = standing(state, unit)? else { return Ok(None) };
     Ok(Some(RouteView {
         app: unit.key.app.clone(),
         name: unit.key.name.clone(),
@@ -470,27 +472,4 @@ fn seen(state: &dyn State, unit: &Unit) -> Result<Option<RouteView>, StoreError>
         version: view::version(state, unit, version)?,
         spec,
     }))
-}
-
-/// What a route's latest version says; nothing if the trigger is no route.
-pub(crate) fn latest(
-    state: &dyn State,
-    unit: &Unit,
-) -> Result<Option<(folio_model::Version, RouteSpec)>, StoreError> {
-    Ok(match trigger::latest(state, unit)? {
-        (version, TriggerSpec::Http(spec)) => Some((version, spec)),
-        _ => None,
-    })
-}
-
-/// A route with what its targets get now, which is no longer what its spec says once a canary moved it.
-pub(crate) fn with_split(
-    state: &dyn State,
-    unit: &Unit,
-    spec: RouteSpec,
-) -> Result<RouteSpec, StoreError> {
-    Ok(match state.split(unit.uid)? {
-        Some(targets) => RouteSpec { targets, ..spec },
-        None => spec,
-    })
 }

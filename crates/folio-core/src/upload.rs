@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use folio_model::{
-    Content, Digest, Draft, Kind, Layout, NodeKind, Qualifier, Snapshot, Unit, UnitKey, Version,
-    VersionKey,
+    AppName, Content, Digest, Draft, Kind, Layout, NodeKind, Qualifier, Snapshot, Unit, UnitKey,
+    Version, VersionKey,
 };
 use futures::stream::BoxStream;
 use schemars::JsonSchema;
@@ -37,6 +37,14 @@ pub enum Error {
         /// The part.
         part: &'static str,
     },
+    /// No package of the app came from such an archive.
+    #[error("no package of app `{app}` came from an archive `{id}`")]
+    NoArchive {
+        /// The app.
+        app: AppName,
+        /// The archive's digest.
+        id: Digest,
+    },
     /// A name leads nowhere.
     #[error(transparent)]
     History(#[from] history::Error),
@@ -56,6 +64,7 @@ impl Explain for Error {
         match self {
             Self::TooMuch { .. } => Code("upload_too_large"),
             Self::NoPart { .. } => Code("no_such_part"),
+            Self::NoArchive { .. } => Code("archive_not_found"),
             Self::History(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -64,7 +73,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::TooMuch { .. } => Class::TooLarge,
-            Self::NoPart { .. } => Class::NotFound,
+            Self::NoPart { .. } | Self::NoArchive { .. } => Class::NotFound,
             Self::History(error) => error.class(),
             Self::Store(error) => error.class(),
         }
@@ -76,6 +85,7 @@ impl Explain for Error {
                 Some("send less, or have the operator raise the limit".to_owned())
             }
             Self::NoPart { .. } => Some("leave out --source or --deployment".to_owned()),
+            Self::NoArchive { .. } => Some("`folio archive list` shows them all".to_owned()),
             Self::History(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
@@ -181,7 +191,11 @@ impl Folio {
         }
     }
 
-    async fn stored(&self, name: Option<String>, digest: Digest) -> Result<Download, Error> {
+    pub(crate) async fn stored(
+        &self,
+        name: Option<String>,
+        digest: Digest,
+    ) -> Result<Download, Error> {
         let file = content::read_file(self.blobs(), digest).await?;
         let (bytes, content) = (Some(file.bytes), file.content);
         Ok(Download { name, digest: Some(digest), bytes, content })

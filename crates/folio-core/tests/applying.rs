@@ -36,7 +36,7 @@ fn document(at: &str, manifest: Value) -> Document {
 
 async fn apply(world: &World, uid: &str, documents: Vec<Document>) -> Result<Done<Applied>, Error> {
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
-    let apply = Apply { deployment: owner(uid), documents, form, rest, others };
+    let apply = Apply { deployment: owner(uid), documents, known: Vec::new(), form, rest, others };
     world.folio.apply(&world.caller, &app(), apply, Run::Real).await
 }
 
@@ -68,8 +68,8 @@ async fn everything_that_changed_has_one_id_and_the_rest_keeps_its_own() {
     let second = apply(&world, "a", both("two").await).await.unwrap();
     let expected = [
         (Kind::Package, "shared", Outcome::Updated),
-        (Kind::Function, "foo", Outcome::Updated),
         (Kind::Function, "bar", Outcome::Updated),
+        (Kind::Function, "foo", Outcome::Updated),
     ];
     assert_eq!(changed(&second.result), expected);
     let deployed = folio.deployed(&app(), Some("a")).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_deployment_leaves_what_others_own_alone() {
 
     let documents = vec![function("foo", "code"), code];
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Adopt);
-    let adopt = Apply { deployment: owner("b"), documents, form, rest, others };
+    let adopt = Apply { deployment: owner("b"), documents, known: Vec::new(), form, rest, others };
     let adopted = folio.apply(&world.caller, &app(), adopt, Run::Real).await.unwrap();
     assert!(adopted.changed);
     assert_eq!(folio.deployed(&app(), Some("b")).await.unwrap().len(), 2);

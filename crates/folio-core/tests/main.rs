@@ -13,6 +13,7 @@ mod environments;
 mod history;
 mod packages;
 mod publishing;
+mod reapplying;
 mod references;
 mod releases;
 mod routes;

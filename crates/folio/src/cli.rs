@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, canary, config, environment, function, history, invoke, kinds, maintenance,
-    objects, package, release, route, secret, spec, storage, tag, trigger,
+    alias, app, archive, canary, config, environment, function, history, invoke, kinds,
+    maintenance, objects, package, release, route, secret, spec, storage, tag, trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -98,6 +98,9 @@ pub(crate) enum Command {
     /// Let new code have more and more of the calls
     #[command(visible_alias = "canary-config", subcommand)]
     Canary(canary::Command),
+    /// Work with archives that packages come from
+    #[command(visible_alias = "ar", subcommand)]
+    Archive(archive::Command),
     /// Apply a directory of manifests
     #[command(visible_alias = "specs", subcommand)]
     Spec(spec::Command),

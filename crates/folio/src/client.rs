@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::http;
 use crate::output;
 use crate::problem::{Cause, Problem, Referrer};
 
@@ -88,10 +89,9 @@ impl Change {
 impl Client {
     /// A client of the server at an address.
     pub(crate) fn new(url: &str, token: Option<String>, wishes: Wishes) -> Result<Self> {
-        let http = reqwest::Client::builder()
+        let http = http::plain()
             .connect_timeout(CONNECT_WAIT)
             .read_timeout(READ_WAIT)
-            .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .context("cannot set up HTTP")?;
@@ -292,6 +292,12 @@ pub(crate) fn is_lost(error: &anyhow::Error) -> bool {
 pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<Problem>();
     problem.is_some_and(|problem| problem.code.as_deref() == Some("missing_blob"))
+}
+
+/// Whether the server does not remember manifests that were named.
+pub(crate) fn is_forgotten(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<Problem>();
+    problem.is_some_and(|problem| problem.code.as_deref() == Some("documents_unknown"))
 }
 
 /// Whether what was named is not there.

@@ -3,6 +3,7 @@
 
 pub(crate) mod alias;
 pub(crate) mod app;
+pub(crate) mod archive;
 pub(crate) mod canary;
 pub(crate) mod config;
 pub(crate) mod deleting;
@@ -110,6 +111,7 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Mqtrigger(command) => trigger::queue::run(session, command).await,
         Command::Watch(command) => trigger::watch::run(session, command).await,
         Command::Canary(command) => canary::run(session, command).await,
+        Command::Archive(command) => archive::run(session, command).await,
         Command::Get(command) => objects::get(session, command).await,
         Command::Group(command) => objects::run_group(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,

@@ -20,8 +20,9 @@ use self::cache::Cache;
 use self::hash::Hashed;
 pub(crate) use self::nodes::{Changed, Planned};
 use self::nodes::{Nodes, Ready};
-pub(crate) use self::walk::Chosen;
-use self::walk::Walked;
+pub(crate) use self::walk::{Chosen, Item};
+use self::walk::{Entry, Walked};
+use crate::memory;
 use crate::problem::Problem;
 
 /// What a flag names.
@@ -42,8 +43,6 @@ pub(crate) enum Found {
     Directory { path: PathBuf, walked: Walked, memory: Option<Memory> },
     /// An archive, and how many bytes it has.
     Archive { path: PathBuf, bytes: u64 },
-    /// Files of anywhere, on behalf of a directory.
-    Selection { path: PathBuf, walked: Walked, memory: Option<Memory> },
 }
 
 /// What is remembered of a directory.
@@ -58,18 +57,14 @@ pub(crate) struct Memory {
 /// Content that is ready to be uploaded.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// How to name it once it is uploaded.
-    pub(crate) content: ContentRef,
-    /// The node that holds all others.
-    pub(crate) root: Digest,
+    /// The nodes that hold all others, or would if all were planned.
+    pub(crate) roots: Vec<Digest>,
     /// Its nodes, each once, none before what it names.
     pub(crate) nodes: Vec<Planned>,
     /// Which of them.
     pub(crate) extent: Extent,
     /// What to remember.
     pub(crate) lesson: Option<Lesson>,
-    /// The digest of every directory, by its path.
-    pub(crate) directories: Vec<(String, Digest)>,
 }
 
 /// Which nodes a plan has.
@@ -100,23 +95,40 @@ pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
     match given {
         Given::Code(path) => code(path),
         Given::Files(path) if metadata(path)?.is_dir() => {
-            let memory = caches.and_then(|caches| Memory::open(caches, path));
+            let memory = caches.and_then(|caches| Memory::open(caches, path, "files"));
             Ok(Found::Directory { path: path.clone(), walked: Walked::directory(path)?, memory })
         }
         Given::Files(path) => archive(path),
     }
 }
 
-/// Looks at chosen files, and for what is remembered of them on behalf of a directory.
-pub(crate) fn select(path: &Path, chosen: &[Chosen], caches: Option<&Path>) -> Result<Found> {
-    let memory = caches.and_then(|caches| Memory::open(caches, path));
-    Ok(Found::Selection { path: path.to_owned(), walked: Walked::selection(chosen)?, memory })
+/// Plans the upload of files of anywhere on behalf of a directory. Gives the digests of the directories they make;
+/// those that are what they were the last time are taken to be on the server.
+pub(crate) fn plan_selection(
+    path: &Path,
+    chosen: &[Chosen],
+    caches: Option<&Path>,
+) -> Result<(Vec<Digest>, Plan)> {
+    let memory = caches.and_then(|caches| Memory::open(caches, path, "selection"));
+    let Walked { root, files } = Walked::selection(chosen)?;
+    let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
+    let files = hash_files(path, files, last)?;
+    let mut nodes = Nodes::of(path, &files);
+    let mut digests = Vec::with_capacity(chosen.len());
+    let mut roots = Vec::new();
+    for (_, entry) in root.entries {
+        let Entry::Directory(directory) = entry else { continue };
+        let (known, is_same) = nodes.directory(directory, &files, last)?;
+        digests.push(known.digest);
+        roots.extend((!is_same).then_some(known.digest));
+    }
+    Ok((digests, nodes.plan(files, roots, memory)))
 }
 
 impl Memory {
-    fn open(caches: &Path, directory: &Path) -> Option<Self> {
+    fn open(caches: &Path, directory: &Path, what: &str) -> Option<Self> {
         let began = SystemClock.now().as_nanosecond();
-        let path = cache::path(caches, directory).ok()?;
+        let path = memory::path(caches, directory, what).ok()?;
         let last = Cache::load(&path);
         Some(Self { path, last, began })
     }
@@ -160,39 +172,28 @@ impl Found {
                 let memory = memory.map(|memory| Memory { last: None, ..memory });
                 Self::Directory { path, walked, memory }
             }
-            Self::Selection { path, walked, memory } => {
-                let memory = memory.map(|memory| Memory { last: None, ..memory });
-                Self::Selection { path, walked, memory }
-            }
             other => other,
         }
     }
 
     /// Plans the upload. Reads every file once, but those of which it is known what they hash to.
-    pub(crate) fn plan(self, limits: &Limits) -> Result<Plan> {
+    pub(crate) fn plan(self, limits: &Limits) -> Result<(ContentRef, Plan)> {
         self.check(limits)?;
         match self {
             Self::Code { path, walked } => {
                 let root = path.parent().unwrap_or(Path::new(""));
                 tree(root, walked, None, Layout::File)
             }
-            Self::Directory { path, walked, memory } | Self::Selection { path, walked, memory } => {
+            Self::Directory { path, walked, memory } => {
                 tree(&path, walked, memory, Layout::Directory)
             }
             Self::Archive { path, .. } => {
                 let hashed = hash::file(&path)?;
                 let mut nodes = Nodes::default();
                 nodes.file(path, &hashed);
-                let root = hashed.digest;
-                let content = ContentRef::Archive { archive: root };
-                Ok(Plan {
-                    content,
-                    root,
-                    nodes: nodes.planned,
-                    extent: Extent::Whole,
-                    lesson: None,
-                    directories: Vec::new(),
-                })
+                let archive = hashed.digest;
+                let plan = nodes.plan(Vec::new(), vec![archive], None);
+                Ok((ContentRef::Archive { archive }, plan))
             }
         }
     }
@@ -200,8 +201,6 @@ impl Found {
     fn check(&self, limits: &Limits) -> Result<()> {
         match self {
             Self::Archive { path, bytes } => check("bytes", *bytes, limits.archive_bytes_max, path),
-            // Each of several packages has its limits, which the server keeps.
-            Self::Selection { .. } => Ok(()),
             Self::Code { path, walked } | Self::Directory { path, walked, .. } => {
                 let files = walked.files.len() as u64;
                 if files == 0 {
@@ -215,24 +214,42 @@ impl Found {
     }
 }
 
-fn tree(root: &Path, walked: Walked, memory: Option<Memory>, layout: Layout) -> Result<Plan> {
+fn tree(
+    root: &Path,
+    walked: Walked,
+    memory: Option<Memory>,
+    layout: Layout,
+) -> Result<(ContentRef, Plan)> {
     let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
     let files = hash_files(root, walked.files, last)?;
-    let mut nodes = Nodes::default();
-    for Ready { found, hashed, .. } in files.iter().filter(|file| !file.is_same) {
-        nodes.file(found.place(root), hashed);
-    }
+    let mut nodes = Nodes::of(root, &files);
     let (known, _) = nodes.directory(walked.root, &files, last)?;
-    let root = known.digest;
-    let Nodes { planned, directories, .. } = nodes;
-    let digests = directories.iter().map(|(path, known)| (path.clone(), known.digest)).collect();
-    let extent = if last.is_some() { Extent::News } else { Extent::Whole };
-    let lesson = memory.map(|Memory { path, began, .. }| {
-        let cache = Cache::new(files, directories, began);
-        Lesson { path, cache }
-    });
-    let content = ContentRef::Tree { tree: root, layout };
-    Ok(Plan { content, root, nodes: planned, extent, lesson, directories: digests })
+    let content = ContentRef::Tree { tree: known.digest, layout };
+    Ok((content, nodes.plan(files, vec![known.digest], memory)))
+}
+
+impl Nodes {
+    /// The nodes of files that are not what they were.
+    fn of(root: &Path, files: &[Ready]) -> Self {
+        let mut nodes = Self::default();
+        for Ready { found, hashed, .. } in files.iter().filter(|file| !file.is_same) {
+            nodes.file(found.place(root), hashed);
+        }
+        nodes
+    }
+
+    /// What to upload, and what to remember of it.
+    fn plan(self, files: Vec<Ready>, roots: Vec<Digest>, memory: Option<Memory>) -> Plan {
+        let Self { planned: nodes, directories, .. } = self;
+        let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
+        let extent = if last.is_some() { Extent::News } else { Extent::Whole };
+        let is_known = last.is_some_and(|last| last.is_all(&files, &directories));
+        let lesson = memory.filter(|_| !is_known).map(|Memory { path, began, .. }| {
+            let cache = Cache::new(files, directories, began);
+            Lesson { path, cache }
+        });
+        Plan { roots, nodes, extent, lesson }
+    }
 }
 
 /// Hashes files, but those of which it is known what they hash to.

@@ -19,7 +19,7 @@ use crate::cli::Cli;
 use crate::config::Config;
 use crate::serve::{Opening, Server};
 use crate::vault::FileVault;
-use crate::{command, output};
+use crate::{command, http, output};
 
 /// How to show what folio does.
 #[derive(Debug, Args)]
@@ -106,7 +106,7 @@ async fn perform(config: &Config, gateway: &str, step: &Step) -> Result<()> {
 /// Calls a function as a client would.
 async fn fetch(url: &str) -> Result<()> {
     output::print(&format!("$ curl {url}"))?;
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    let client = http::plain().build()?;
     let answer = client.get(url).send().await?.error_for_status()?;
     output::print(&answer.text().await?)
 }

@@ -8,6 +8,8 @@ mod config;
 mod content;
 mod demo;
 mod directory;
+mod http;
+mod memory;
 mod name;
 mod output;
 mod problem;

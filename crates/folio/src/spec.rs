@@ -4,11 +4,13 @@
 mod archives;
 mod directory;
 mod fetch;
+mod files;
 mod git;
+mod memory;
 mod save;
 mod send;
 
-pub(crate) use self::directory::{CONFIG_FILE, Spec};
+pub(crate) use self::directory::{CONFIG_FILE, Manifest, Recall, Spec};
 pub(crate) use self::git::{Labels, provenance};
 pub(crate) use self::save::{Sheet, save};
-pub(crate) use self::send::{Wanted, send};
+pub(crate) use self::send::{Wanted, is_forgotten, send};

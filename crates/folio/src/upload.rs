@@ -48,32 +48,26 @@ pub(crate) async fn upload(
     sent.map(|()| content)
 }
 
-/// Makes sure that the server has chosen files, and gives the digest of every directory they make.
+/// Makes sure that the server has chosen files, and gives the digests of the directories they make. Those that are
+/// what they were the last time are taken to be there, unless nothing is remembered.
 pub(crate) async fn upload_selection(
     client: &Client,
     (path, chosen, caches): (PathBuf, Vec<Chosen>, Option<PathBuf>),
     limits: &Limits,
-) -> Result<HashMap<String, Digest>> {
-    let (limits, chosen) = (*limits, Arc::new(chosen));
-    for afresh in [false, true] {
-        let (path, chosen, caches) = (path.clone(), Arc::clone(&chosen), caches.clone());
-        let plan = move || {
-            let found = content::select(&path, &chosen, caches.as_deref())?;
-            let found = if afresh { found.afresh() } else { found };
-            found.plan(&limits)
-        };
-        let mut plan = spawn_blocking(plan).await??;
-        let lesson = plan.lesson.take();
-        let keeping = spawn_blocking(move || lesson.as_ref().map(Lesson::keep));
-        let sent = send(client, &plan, &limits).await;
-        keeping.await?;
-        match sent {
-            Err(error) if !afresh && plan.extent == Extent::News && is_outdated(&error) => {}
-            Err(error) => return Err(error),
-            Ok(()) => return Ok(plan.directories.into_iter().collect()),
-        }
+) -> Result<Vec<Digest>> {
+    let chosen = Arc::new(chosen);
+    let plan = |caches: Option<PathBuf>| {
+        let (path, chosen) = (path.clone(), Arc::clone(&chosen));
+        spawn_blocking(move || content::plan_selection(&path, &chosen, caches.as_deref()))
+    };
+    let (digests, found) = plan(caches).await??;
+    let extent = found.extent;
+    match send_and_learn(client, found, limits).await? {
+        Err(error) if extent == Extent::News && is_outdated(&error) => {}
+        sent => return sent.map(|()| digests),
     }
-    unreachable!("what is read afresh is never outdated")
+    let (digests, found) = plan(None).await??;
+    send_and_learn(client, found, limits).await?.map(|()| digests)
 }
 
 async fn plan_and_send(
@@ -81,13 +75,19 @@ async fn plan_and_send(
     found: Found,
     limits: Limits,
 ) -> Result<(ContentRef, Extent, Result<()>)> {
-    let mut plan = spawn_blocking(move || found.plan(&limits)).await??;
-    // What is remembered is true whatever becomes of the upload, and writing it takes no time of its own.
+    let (content, plan) = spawn_blocking(move || found.plan(&limits)).await??;
+    let extent = plan.extent;
+    Ok((content, extent, send_and_learn(client, plan, &limits).await?))
+}
+
+/// Sends what a plan names. What is remembered is true whatever becomes of that, and writing it takes no time of
+/// its own.
+async fn send_and_learn(client: &Client, mut plan: Plan, limits: &Limits) -> Result<Result<()>> {
     let lesson = plan.lesson.take();
     let keeping = spawn_blocking(move || lesson.as_ref().map(Lesson::keep));
-    let sent = send(client, &plan, &limits).await;
+    let sent = send(client, &plan, limits).await;
     keeping.await?;
-    Ok((plan.content, plan.extent, sent))
+    Ok(sent)
 }
 
 /// What is remembered is not what there is, here or on the server.
@@ -137,7 +137,7 @@ async fn missing(client: &Client, plan: &Plan, limits: &Limits) -> Result<HashSe
     let directories = plan.nodes.iter().filter(|node| node.kind == NodeKind::Tree);
     let mut level: Vec<_> = directories.map(|node| node.digest).collect();
     if level.is_empty() || level.len() > DIRECTORIES_MAX {
-        level = vec![plan.root];
+        level.clone_from(&plan.roots);
     }
     let mut asked: HashSet<_> = level.iter().copied().collect();
     let mut missing = HashSet::new();

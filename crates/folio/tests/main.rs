@@ -15,5 +15,6 @@ mod maintenance;
 mod program;
 mod servers;
 mod settings;
+mod specs;
 mod transcripts;
 mod wire;

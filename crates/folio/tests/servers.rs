@@ -35,6 +35,22 @@ fn a_server_in_python_that_speaks_fissions_contract_runs_as_it_is() {
 }
 
 #[test]
+fn a_server_that_lies_in_tmp_is_found_although_every_worker_has_a_tmp_of_its_own() {
+    let directory = tempfile::tempdir_in("/tmp").unwrap();
+    let server = directory.path().join("fission_env.py");
+    std::fs::copy(Path::new(&servers()).join("fission_env.py"), &server).unwrap();
+    let session = session(&["--command-directory", &directory.path().display().to_string()]);
+    session.write("one.py", "def main():\n    return 'one'").unwrap();
+    let command = format!("'python3 {}'", server.display());
+    works(&session, &format!("folio env create --name py --command {command}"));
+    works(
+        &session,
+        "folio fn version create hello --env py --code one.py --entrypoint user.main --version v1",
+    );
+    assert_eq!(works(&session, "folio invoke hello@v1"), "one");
+}
+
+#[test]
 fn a_server_in_node_that_speaks_fissions_contract_runs_as_it_is() {
     let servers = servers();
     let session = session(&["--command-directory", &servers]);

@@ -3,7 +3,9 @@
 use folio_core::history::Moment;
 use folio_core::release::ReleaseRef;
 use folio_core::request::Which;
-use folio_model::{AppName, Kind, Name, Qualifier, ReleaseId, ReleaseIdError, UnitKey, VersionId};
+use folio_model::{
+    AppName, Digest, Kind, Name, Qualifier, ReleaseId, ReleaseIdError, UnitKey, VersionId,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,6 +18,14 @@ pub(crate) struct Nothing {}
 pub(crate) struct AppPath {
     /// The app.
     pub(crate) app: AppName,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ArchivePath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The archive's digest.
+    pub(crate) id: Digest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! Carries a plan out: pushes what it says as edits of one change.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use folio_model::{
     AppName, Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, RouteSpec, Snapshot,
@@ -62,7 +63,7 @@ pub(super) fn carry_out(
 
 /// The routes that are asked for.
 fn routes(wanted: &Wanted) -> Vec<(Name, RouteSpec)> {
-    let route = |wish: &Wish| match &wish.spec {
+    let route = |wish: &Arc<Wish>| match &wish.spec {
         Snapshot::Trigger(TriggerSpec::Http(spec)) => Some((wish.name.clone(), spec.clone())),
         _ => None,
     };

@@ -1,7 +1,8 @@
 //! Finds out what an apply has to do, by comparing digests with what is there. Decides everything and changes
 //! nothing. Start at [`plan`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use folio_model::{
     AppName, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, PackageSpec, Snapshot,
@@ -10,6 +11,7 @@ use folio_model::{
 
 use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
+use super::work::{Places, Work};
 use super::{
     Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Wanted, Wish, triggers,
 };
@@ -28,6 +30,8 @@ pub(super) struct Plan {
     pub(super) pointers: Vec<PointerStep>,
     /// Units that go.
     pub(super) removal: Removal,
+    /// The app's last entry when this was planned.
+    pub(super) entry: Option<u64>,
     unchanged: u64,
 }
 
@@ -95,13 +99,16 @@ impl Plan {
 
 /// Compares what is asked for with what is there.
 pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<Plan, Error> {
+    let mut faults = Vec::new();
+    let wishes = places(&wanted.wishes, &mut faults);
+    let work = Work::of(state, app, wanted, &wishes)?;
     let mut planner = Planner {
         state,
         app,
         wanted,
-        wishes: BTreeMap::new(),
+        wishes,
         units: HashMap::new(),
-        faults: Vec::new(),
+        faults,
         foreign: Vec::new(),
         environments: HashMap::new(),
         packages: HashMap::new(),
@@ -111,19 +118,17 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
             drafts: Vec::new(),
             pointers: Vec::new(),
             removal: Removal::default(),
-            unchanged: 0,
+            entry: Some(state.last_entry(app)?),
+            unchanged: work.left_alone(),
         },
+        work,
     };
-    planner.index();
     planner.find_units()?;
     for kind in Kind::ALL_BY_NEED {
         planner.each(kind)?;
     }
-    let mut replaced: BTreeSet<UnitUid> = uids(&planner.units, Kind::Trigger).collect();
-    if wanted.rest == Rest::Delete {
-        replaced.extend(state.owned(app, &wanted.owner.uid)?.iter().map(|unit| unit.uid));
-    }
-    planner.faults.extend(triggers::faults(state, app, &wanted.wishes, replaced)?);
+    planner.sort();
+    planner.triggers()?;
     let pointers = pointers::plan(state, app, wanted, &planner.plan.steps)?;
     planner.faults.extend(pointers.faults);
     planner.foreign.extend(pointers.foreign);
@@ -138,15 +143,30 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
         return Err(Error::Foreign { name, faults: planner.foreign });
     }
     let mut plan = planner.plan;
-    if wanted.rest == Rest::Delete {
-        let wished: BTreeSet<_> = planner.wishes.keys().cloned().collect();
-        plan.removal = removal::plan(state, app, wanted, &wished)?;
+    if wanted.rest == Rest::Delete && planner.work.removal {
+        plan.removal = removal::plan(state, app, wanted, &planner.wishes)?;
     }
     Ok(plan)
 }
 
+/// Notes where each wish is; refuses two for the same unit.
+fn places<'a>(wishes: &'a [Arc<Wish>], faults: &mut Vec<Fault>) -> Places<'a> {
+    let mut places = HashMap::with_capacity(wishes.len());
+    for (at, wish) in wishes.iter().enumerate() {
+        let kind = wish.spec.kind();
+        if let Some(other) = places.insert((kind, &wish.name), at) {
+            let mut both = [&wishes[other].at, &wish.at];
+            both.sort_by_cached_key(|at| place(at));
+            let [first, second] = both;
+            let what = format!("Duplicate {kind} '{}', first defined in {first}", wish.name);
+            faults.push(Fault { at: second.clone(), what });
+        }
+    }
+    places
+}
+
 /// A place in the order of files, lines and columns.
-fn place(at: &str) -> (String, Vec<u64>) {
+pub(super) fn place(at: &str) -> (String, Vec<u64>) {
     let mut numbers: Vec<u64> = Vec::new();
     let mut file = at;
     while let Some((rest, number)) = file.rsplit_once(':')
@@ -162,8 +182,8 @@ struct Planner<'a> {
     state: &'a dyn State,
     app: &'a AppName,
     wanted: &'a Wanted,
-    /// The place of each wish.
-    wishes: BTreeMap<(Kind, Name), usize>,
+    wishes: Places<'a>,
+    work: Work,
     /// The units that are there already.
     units: Units,
     faults: Vec<Fault>,
@@ -182,26 +202,14 @@ struct PackageNow {
 }
 
 impl Planner<'_> {
-    /// Notes where each wish is; refuses two of the same name.
-    fn index(&mut self) {
-        for (place, wish) in self.wanted.wishes.iter().enumerate() {
-            let key = (wish.spec.kind(), wish.name.clone());
-            if let Some(first) = self.wishes.insert(key, place) {
-                let first = &self.wanted.wishes[first].at;
-                let what = format!(
-                    "Duplicate {} '{}', first defined in {first}",
-                    wish.spec.kind(),
-                    wish.name
-                );
-                self.faults.push(Fault { at: wish.at.clone(), what });
-            }
-        }
-    }
-
     /// Finds the units that are there and whose they are.
     fn find_units(&mut self) -> Result<(), Error> {
-        for ((kind, name), &place) in &self.wishes {
-            let key = UnitKey { app: self.app.clone(), kind: *kind, name: name.clone() };
+        for (place, wish) in self.wanted.wishes.iter().enumerate() {
+            if !self.work.has(place) {
+                continue;
+            }
+            let (kind, name) = (wish.spec.kind(), wish.name.clone());
+            let key = UnitKey { app: self.app.clone(), kind, name };
             let Some(unit) = self.state.unit(&key)?.filter(Unit::is_visible) else { continue };
             let owned = unit.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid);
             if !owned && self.wanted.others == Others::Refuse {
@@ -209,11 +217,34 @@ impl Planner<'_> {
                     || "was not made by a deployment".to_owned(),
                     |owner| format!("belongs to deployment `{}` ({})", owner.name, owner.uid),
                 );
-                let at = self.wanted.wishes[place].at.clone();
-                self.foreign.push(Fault { at, what: format!("{key} {whose}") });
+                let what = format!("{key} {whose}");
+                self.foreign.push(Fault { at: wish.at.clone(), what });
             }
-            self.units.insert((*kind, name.clone()), unit);
+            self.units.insert((kind, key.name), unit);
         }
+        Ok(())
+    }
+
+    /// Puts what is to be done in the order in which it is written, whatever order it was sent in.
+    fn sort(&mut self) {
+        let wishes = &self.wanted.wishes;
+        self.plan
+            .steps
+            .sort_by_cached_key(|step| (step.key.kind.need(), place(&wishes[step.wish].at)));
+    }
+
+    /// Checks triggers among each other, and against those that stay.
+    fn triggers(&mut self) -> Result<(), Error> {
+        if !self.work.triggers {
+            return Ok(());
+        }
+        let mut replaced: BTreeSet<UnitUid> = uids(&self.units, Kind::Trigger).collect();
+        if self.wanted.rest == Rest::Delete {
+            let owned = self.state.owned(self.app, &self.wanted.owner.uid)?;
+            replaced.extend(owned.iter().map(|unit| unit.uid));
+        }
+        let wishes = &self.wanted.wishes;
+        self.faults.extend(triggers::faults(self.state, self.app, wishes, replaced)?);
         Ok(())
     }
 
@@ -221,7 +252,7 @@ impl Planner<'_> {
     fn each(&mut self, kind: Kind) -> Result<(), Error> {
         let wanted = self.wanted;
         for (place, wish) in wanted.wishes.iter().enumerate() {
-            if wish.spec.kind() != kind {
+            if wish.spec.kind() != kind || !self.work.has(place) {
                 continue;
             }
             let (snapshot, uses) = match &wish.spec {
@@ -324,7 +355,7 @@ impl Planner<'_> {
     ) -> Result<Option<(Snapshot, Uses)>, Error> {
         let environment = self.environment(wish, &spec.environment)?;
         let name = &spec.package.name;
-        let asked_for = self.wishes.contains_key(&(Kind::Package, name.clone()));
+        let asked_for = self.wishes.contains_key(&(Kind::Package, name));
         let Some(package) = self.packages.get(name) else {
             // A package with faults of its own is told of there.
             if !asked_for {
@@ -372,7 +403,7 @@ impl Planner<'_> {
         if let Some(digest) = self.environments.get(name) {
             return Ok(Some(*digest));
         }
-        if self.wishes.contains_key(&(Kind::Environment, name.clone())) {
+        if self.wishes.contains_key(&(Kind::Environment, name)) {
             return Ok(None);
         }
         let found = environment::freeze(self.state, self.app, name)?;

@@ -368,13 +368,8 @@ fn is_asked(found: &StandingCanary, asked: &CanaryAsked, plan: &CanaryPlan) -> b
 }
 
 fn standing_route(state: &dyn State, key: &UnitKey) -> Result<Option<RouteSpec>, StoreError> {
-    let Some(unit) = state.unit(key)?.filter(|unit| unit.latest.is_some()) else {
-        return Ok(None);
-    };
-    match route::latest(state, &unit)? {
-        Some((_, spec)) => Ok(Some(route::with_split(state, &unit, spec)?)),
-        None => Ok(None),
-    }
+    let Some(unit) = state.unit(key)? else { return Ok(None) };
+    Ok(route::standing(state, &unit)?.map(|(_, spec)| spec))
 }
 
 fn weights(shares: &[(VersionAt, u32)], made: Option<Number>) -> Option<Weights> {

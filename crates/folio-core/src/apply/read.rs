@@ -1,44 +1,86 @@
 //! Reads manifests into units. All that is wrong with any of them is said at once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use folio_kinds::spec::{self, Contents};
 use folio_kinds::{ManifestError, Mismatch};
 use folio_model::{AppName, Content, Digest, Layout, Snapshot, TriggerSpec};
 
-use super::{Apply, Document, Error, Fault, PointerWish, Wanted, Wish};
+use super::memory::{Asked, Documents, Manner, ReadDocument};
+use super::{
+    Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Settled, Wanted, Wish,
+};
 use crate::Folio;
 use crate::request::ContentRef;
 
 impl Folio {
-    /// Reads what a deployment asks for, with what there is to say about it.
-    pub(super) async fn read_wishes(
-        &self,
-        app: &AppName,
-        apply: Apply,
-    ) -> Result<(Wanted, Vec<String>), Error> {
-        let mut reading = Reading::default();
-        for document in &apply.documents {
-            match self.contents(document, &mut reading.unpacked).await? {
-                Ok(contents) => reading.read(app, document, contents),
-                Err(what) => reading.faults.push(Fault { at: document.at.clone(), what }),
+    /// Reads what a deployment asks for. What it asked for the last time is not read again.
+    pub(super) async fn read_wishes(&self, app: &AppName, apply: Apply) -> Result<Read, Error> {
+        let Apply { deployment: owner, documents, known, form, rest, others } = apply;
+        let last = self.applied.recall(app, &owner.uid);
+        let mut reading = Reading::with_room(documents.len() + known.len());
+        for document in documents {
+            self.read(app, &document, &mut reading).await?;
+        }
+        let mut lost = 0;
+        for KnownDocument { digest, source, deployment } in known {
+            match last.documents.get(&digest) {
+                Some(found) if found.has((source, deployment)) => {
+                    reading.add(digest, Arc::clone(found), News::Old);
+                }
+                Some(found) => {
+                    let document = found.with((source, deployment));
+                    self.read(app, &document, &mut reading).await?;
+                }
+                None => lost += 1,
             }
+        }
+        if lost > 0 {
+            return Err(Error::Unknown(lost));
         }
         if !reading.faults.is_empty() {
             return Err(Error::Faults(reading.faults));
         }
-        let Apply { deployment: owner, form, rest, others, .. } = apply;
         let mut remarks = reading.remarks();
         remarks.extend(self.unheard(&reading.wishes));
-        let Reading { wishes, pointers, .. } = reading;
-        Ok((Wanted { owner, wishes, pointers, form, rest, others }, remarks))
+        let Reading { wishes, pointers, documents, differing, .. } = reading;
+        let manner = Manner { form, rest, others };
+        let settled = last.settled.filter(|(_, then)| *then == manner);
+        // What is no longer asked for may be missed by anything.
+        let settled =
+            settled.filter(|_| !dropped(&last.documents, &documents, (&wishes, &differing)));
+        let settled = settled.map(|(entry, _)| Settled { entry, differing });
+        let wanted = Wanted { owner, wishes, pointers, form, rest, others, settled };
+        Ok(Read { wanted, documents, remarks })
+    }
+
+    async fn read(
+        &self,
+        app: &AppName,
+        document: &Document,
+        reading: &mut Reading,
+    ) -> Result<(), Error> {
+        let read = match self.contents(document, &mut reading.unpacked).await? {
+            Ok(found) => read(app, document, found),
+            Err(what) => Err(vec![what]),
+        };
+        match read {
+            Ok(read) => reading.add(document.digest(), Arc::new(read), News::New),
+            Err(faults) => {
+                let at = |what| Fault { at: document.at.clone(), what };
+                reading.faults.extend(faults.into_iter().map(at));
+            }
+        }
+        Ok(())
     }
 
     /// Says which triggers wait for messages that this server never hears of.
-    fn unheard(&self, wishes: &[Wish]) -> Vec<String> {
-        let waits = |wish: &&Wish| matches!(wish.spec, Snapshot::Trigger(TriggerSpec::Queue(_)));
+    fn unheard(&self, wishes: &[Arc<Wish>]) -> Vec<String> {
+        let waits =
+            |wish: &&Arc<Wish>| matches!(wish.spec, Snapshot::Trigger(TriggerSpec::Queue(_)));
         let unheard = wishes.iter().filter(|_| self.messages.is_none()).filter(waits);
-        let said = |wish: &Wish| {
+        let said = |wish: &Arc<Wish>| {
             format!(
                 "trigger `{}` hears nothing: this server is connected to no message queue; \
                  start it with `folio serve --nats URL`",
@@ -97,10 +139,20 @@ struct Found {
     archive: Option<Digest>,
 }
 
+/// Whether a document is as it was the last time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    Old,
+    New,
+}
+
 #[derive(Default)]
 struct Reading {
-    wishes: Vec<Wish>,
-    pointers: Vec<PointerWish>,
+    wishes: Vec<Arc<Wish>>,
+    pointers: Vec<Arc<PointerWish>>,
+    documents: Documents,
+    /// The wishes that are not as they were.
+    differing: Vec<usize>,
     faults: Vec<Fault>,
     /// The trees of archives.
     unpacked: HashMap<Digest, Digest>,
@@ -110,53 +162,33 @@ struct Reading {
 }
 
 impl Reading {
-    fn read(&mut self, app: &AppName, document: &Document, found: Found) {
-        if let Err(faults) = self.unit(app, document, found) {
-            let at = |what| Fault { at: document.at.clone(), what };
-            self.faults.extend(faults.into_iter().map(at));
+    fn with_room(documents: usize) -> Self {
+        Self {
+            wishes: Vec::with_capacity(documents),
+            documents: Documents::with_capacity(documents),
+            ..Self::default()
         }
     }
 
-    fn unit(
-        &mut self,
-        app: &AppName,
-        document: &Document,
-        found: Found,
-    ) -> Result<(), Vec<String>> {
-        let written = spec::written(document.manifest.clone()).map_err(said)?;
-        let Some(written) = written else {
-            return Err(vec!["it is of a kind that cannot be applied".to_owned()]);
-        };
-        let namespace = written.manifest.namespace().unwrap_or_default();
-        if !namespace.is_empty() && namespace != app.as_str() {
-            return Err(vec![format!(
-                "it is in namespace `{namespace}`, and app `{app}` is worked in; \
-                 use --app {namespace}, or --force-namespace"
-            )]);
+    fn add(&mut self, digest: Digest, document: Arc<ReadDocument>, news: News) {
+        for what in &document.idle {
+            *self.idle.entry(what.clone()).or_default() += 1;
         }
-        if let Some(asked) = spec::pointer(&written.manifest).map_err(said)? {
-            let at = document.at.clone();
-            self.unknown.extend(written.unknown.iter().map(|path| {
-                format!("{at}: unknown field {path} is not kept, since no version holds it")
-            }));
-            self.pointers.push(PointerWish { at, asked });
-            return Ok(());
+        self.unknown.extend(document.unknown.iter().cloned());
+        match &document.asked {
+            Asked::Unit(wish) => {
+                if news == News::New {
+                    self.differing.push(self.wishes.len());
+                }
+                self.wishes.push(Arc::clone(wish));
+            }
+            Asked::Pointer(wish) => self.pointers.push(Arc::clone(wish)),
         }
-        let unit = spec::unit(&written.manifest, found.contents).map_err(said)?;
-        let kind = unit.spec.kind();
-        for path in unit.idle {
-            *self.idle.entry(format!("{kind} {path}")).or_default() += 1;
-        }
-        for path in written.unknown {
-            self.unknown.push(format!("{kind} `{}`: unknown field {path} is kept", unit.name));
-        }
-        let archive = found.archive.filter(|_| matches!(unit.spec, Snapshot::Package(_)));
-        let at = document.at.clone();
-        self.wishes.push(Wish { at, name: unit.name, spec: unit.spec, archive });
-        Ok(())
+        self.documents.insert(digest, document);
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&mut self) -> Vec<String> {
+        self.unknown.sort();
         let idle = self.idle.iter().map(|(what, count)| {
             let (kind, path) = what.split_once(' ').unwrap_or((what, ""));
             let several = if *count == 1 { "" } else { "s" };
@@ -164,6 +196,57 @@ impl Reading {
         });
         self.unknown.iter().cloned().chain(idle).collect()
     }
+}
+
+/// Whether a unit was asked for the last time and is not now. One whose document changed is among those that differ.
+fn dropped(
+    before: &Documents,
+    now: &Documents,
+    (wishes, differing): (&[Arc<Wish>], &[usize]),
+) -> bool {
+    let gone = before.iter().filter(|(digest, _)| !now.contains_key(*digest));
+    let mut units = gone.filter_map(|(_, document)| match &document.asked {
+        Asked::Unit(wish) => Some(wish),
+        Asked::Pointer(_) => None,
+    });
+    units.any(|gone| {
+        let is_same = |wish: &Wish| wish.name == gone.name && wish.spec.kind() == gone.spec.kind();
+        !differing.iter().any(|place| is_same(&wishes[*place]))
+    })
+}
+
+/// Reads one manifest, or says everything that is wrong with it.
+fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument, Vec<String>> {
+    let written = spec::written(document.manifest.clone()).map_err(said)?;
+    let Some(written) = written else {
+        return Err(vec!["it is of a kind that cannot be applied".to_owned()]);
+    };
+    let namespace = written.manifest.namespace().unwrap_or_default();
+    if !namespace.is_empty() && namespace != app.as_str() {
+        return Err(vec![format!(
+            "it is in namespace `{namespace}`, and app `{app}` is worked in; \
+             use --app {namespace}, or --force-namespace"
+        )]);
+    }
+    let at = document.at.clone();
+    if let Some(asked) = spec::pointer(&written.manifest).map_err(said)? {
+        let unknown = written.unknown.iter().map(|path| {
+            format!("{at}: unknown field {path} is not kept, since no version holds it")
+        });
+        let unknown = unknown.collect();
+        let asked = Asked::Pointer(Arc::new(PointerWish { at, asked }));
+        return Ok(ReadDocument::new(document, asked, (Vec::new(), unknown)));
+    }
+    let unit = spec::unit(&written.manifest, found.contents).map_err(said)?;
+    let kind = unit.spec.kind();
+    let idle = unit.idle.iter().map(|path| format!("{kind} {path}")).collect();
+    let unknown = written.unknown.iter();
+    let unknown =
+        unknown.map(|path| format!("{kind} `{}`: unknown field {path} is kept", unit.name));
+    let unknown = unknown.collect();
+    let archive = found.archive.filter(|_| matches!(unit.spec, Snapshot::Package(_)));
+    let wish = Wish { at, name: unit.name, spec: unit.spec, archive };
+    Ok(ReadDocument::new(document, Asked::Unit(Arc::new(wish)), (idle, unknown)))
 }
 
 /// Everything that is wrong with a manifest, one by one.

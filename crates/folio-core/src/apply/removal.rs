@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{AppName, Kind, Name, Pointer, Unit, UnitUid, Version, VersionKey};
+use folio_model::{AppName, Kind, Pointer, Unit, UnitUid, Version, VersionKey};
 
+use super::work::Places;
 use super::{Error, Wanted};
 use crate::delete::{self, guard, guard::Leaving};
 use crate::ports::{Page, State, StoreError};
@@ -44,13 +45,13 @@ pub(super) fn plan(
     state: &dyn State,
     app: &AppName,
     wanted: &Wanted,
-    wished: &BTreeSet<(Kind, Name)>,
+    wished: &Places<'_>,
 ) -> Result<Removal, Error> {
     let owned = state.owned(app, &wanted.owner.uid)?;
     let (stay, mut go): (Vec<Unit>, Vec<Unit>) = owned
         .into_iter()
         .filter(Unit::is_visible)
-        .partition(|unit| wished.contains(&(unit.key.kind, unit.key.name.clone())));
+        .partition(|unit| wished.contains_key(&(unit.key.kind, &unit.key.name)));
     if go.is_empty() {
         return Ok(Removal::default());
     }

@@ -6,6 +6,7 @@
 //! versions they mean, and stay. Start at [`Folio::roll_back_group`].
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use folio_model::{
     AppName, AppVersion, Digest, Draft, Kind, Name, Number, Origin, Placement, Snapshot, Unit,
@@ -122,7 +123,7 @@ struct Planner<'a> {
     /// The digests that packages had, and the versions that have them now.
     latest: HashMap<Name, (Digest, Option<VersionKey>)>,
     /// The functions and triggers that there were.
-    wishes: Vec<Wish>,
+    wishes: Vec<Arc<Wish>>,
     rollback: Rollback,
 }
 
@@ -154,7 +155,8 @@ impl Planner<'_> {
         }
         if matches!(key.kind, Kind::Function | Kind::Trigger) {
             let (at, name) = (key.to_string(), key.name.clone());
-            self.wishes.push(Wish { at, name, spec: snapshot.clone(), archive: None });
+            let wish = Wish { at, name, spec: snapshot.clone(), archive: None };
+            self.wishes.push(Arc::new(wish));
         }
         if same.is_some() {
             self.rollback.unchanged += 1;

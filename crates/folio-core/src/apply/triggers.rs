@@ -2,11 +2,13 @@
 //! there, and takes requests that no other takes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use folio_model::{
     AppName, Kind, Name, Qualifier, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey, UnitUid,
 };
 
+use super::plan::place;
 use super::{Error, Fault, Wish};
 use crate::ports::State;
 use crate::{resolve, route, trigger};
@@ -15,7 +17,7 @@ use crate::{resolve, route, trigger};
 pub(super) fn faults(
     state: &dyn State,
     app: &AppName,
-    wishes: &[Wish],
+    wishes: &[Arc<Wish>],
     replaced: BTreeSet<UnitUid>,
 ) -> Result<Vec<Fault>, Error> {
     let functions: BTreeSet<&Name> = wishes
@@ -39,8 +41,10 @@ pub(super) fn faults(
         if let Err(error) = route::check_patterns(spec) {
             faults.push(Fault { at: wish.at.clone(), what: error.to_string() });
         }
-        routes.push((wish, spec));
+        routes.push((&**wish, spec));
     }
+    // Of two that clash, the second one is at fault.
+    routes.sort_by_cached_key(|(wish, _)| place(&wish.at));
     faults.extend(clashes(state, app, &routes, &replaced)?);
     Ok(faults)
 }

@@ -21,7 +21,8 @@ pub(super) fn of_route(
     let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: name.clone() };
     let unit = resolve::unit(state, &key)?;
     refuse_if_moved(state, (app, canary), &Pointer::Split { unit: unit.uid })?;
-    let spec = standing_route(state, &unit)?.ok_or_else(|| Error::NotARoute(name.clone()))?;
+    let found = route::standing(state, &unit)?;
+    let (_, spec) = found.ok_or_else(|| Error::NotARoute(name.clone()))?;
     let target = |wanted: &Reference| {
         let wanted_out = served(wanted);
         let mut targets = spec.targets.iter().map(|target| &target.function);
@@ -124,8 +125,8 @@ pub(super) fn shift(builder: &mut Builder<'_>, canary: &Canary) -> Result<(), Er
             let trigger = builder.state.unit_by_uid(*unit)?;
             let trigger = trigger.ok_or_else(|| StoreError::corrupt("a canary's route"))?;
             let split = builder.state.split(*unit)?;
-            let spec = standing_route(builder.state, &trigger)?;
-            let targets = spec.map(|spec| spec.targets).unwrap_or_default();
+            let standing = route::standing(builder.state, &trigger)?;
+            let targets = standing.map(|(_, spec)| spec.targets).unwrap_or_default();
             shift_route(builder, canary, RouteNow { targets, split })?;
         }
         CanarySubject::Alias { unit, alias, old, new, .. } => {
@@ -161,10 +162,10 @@ pub(super) fn measured(
     match &canary.subject {
         CanarySubject::Route { unit, route, old, new } => {
             let standing = match state.unit_by_uid(*unit)? {
-                Some(trigger) => standing_route(state, &trigger)?,
+                Some(trigger) => route::standing(state, &trigger)?,
                 None => None,
             };
-            let Some(RouteSpec { targets, .. }) = standing else {
+            let Some((_, RouteSpec { targets, .. })) = standing else {
                 return Ok(Err(format!("route {route} was deleted")));
             };
             let both = [old, new];
@@ -199,16 +200,5 @@ fn versions(resolved: resolve::Resolved) -> Measured {
         What::Version(number) => vec![(unit, number)],
         What::Split(_, shares) => shares.iter().map(|share| (unit, share.number)).collect(),
         What::Draft => Vec::new(),
-    }
-}
-
-/// A route with what its targets get now; nothing if the trigger is no route.
-fn standing_route(state: &dyn State, unit: &Unit) -> Result<Option<RouteSpec>, StoreError> {
-    if unit.latest.is_none() {
-        return Ok(None);
-    }
-    match route::latest(state, unit)? {
-        Some((_, spec)) => Ok(Some(route::with_split(state, unit, spec)?)),
-        None => Ok(None),
     }
 }

@@ -146,6 +146,9 @@ pub trait State {
     /// The place of the last entry, 0 before the first.
     fn head(&self) -> Result<u64, StoreError>;
 
+    /// The place of an app's last entry, 0 before the first.
+    fn last_entry(&self, app: &AppName) -> Result<u64, StoreError>;
+
     /// Whether an app exists.
     fn has_app(&self, app: &AppName) -> Result<bool, StoreError>;
 

@@ -100,7 +100,7 @@ fn same_paths(root: &Root) -> io::Result<()> {
     if root.trees.is_empty() {
         return Ok(());
     }
-    root::build(root, root::open(&root.trees)?)?;
+    root::build(root, root::open(&root.trees)?, None)?;
     root::enter()
 }
 
@@ -114,10 +114,7 @@ fn imprison(
     // Opened while this is still whoever the server is: a prisoner could not even look for some of them.
     let trees = report.must(Step::Trees, || root::open(&root.trees))?;
     report.must(Step::Identity, || confine::become_identity(confinement.identity))?;
-    report.must(Step::Root, || {
-        root::build(root, trees)?;
-        root::make_temporary(confinement.tmp_bytes)
-    })?;
+    report.must(Step::Root, || root::build(root, trees, Some(confinement.tmp_bytes)))?;
     report.may(Step::Proc, without, root::mount_proc)?;
     report.must(Step::Root, || {
         root::enter()?;

@@ -43,13 +43,15 @@ fn open_tree(tree: &Tree) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Builds the new root and makes it the current directory.
-pub(super) fn build(root: &Root, opened: Vec<OwnedFd>) -> io::Result<()> {
+/// Builds the new root, with so many bytes of a `/tmp` of its own, and makes it the current directory.
+pub(super) fn build(root: &Root, opened: Vec<OwnedFd>, tmp_bytes: Option<u64>) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let options = format!("mode=755,size={}", room(&root.files));
     let options = std::ffi::CString::new(options).map_err(io::Error::other)?;
     rustix::mount::mount("folio", SITE, "tmpfs", flags, options.as_c_str())?;
     rustix::process::chdir(SITE)?;
+    // Before the mounts, which may lie in it.
+    tmp_bytes.map_or(Ok(()), make_temporary)?;
     let mut mounts: Vec<(&Tree, OwnedFd)> = root.trees.iter().zip(opened).collect();
     // What lies inside another mount is mounted after it.
     mounts.sort_by_key(|(tree, _)| tree.to.components().count());
@@ -98,7 +100,7 @@ fn attach(to: &Path, opened: &OwnedFd) -> io::Result<()> {
 }
 
 /// Gives the new root a `/tmp` with an end to it.
-pub(super) fn make_temporary(bytes: u64) -> io::Result<()> {
+fn make_temporary(bytes: u64) -> io::Result<()> {
     fs::create_dir_all("tmp")?;
     let options = std::ffi::CString::new(format!("mode=1777,size={bytes},nr_inodes=65536"))
         .map_err(io::Error::other)?;

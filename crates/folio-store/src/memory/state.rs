@@ -20,6 +20,11 @@ impl State for Rows {
         Ok(self.entries.range(..).next_back().map_or(0, |(seq, _)| *seq))
     }
 
+    fn last_entry(&self, app: &AppName) -> Result<u64, StoreError> {
+        let mut places = self.app_entries.range((app.clone(), 0)..=(app.clone(), u64::MAX));
+        Ok(places.next_back().map_or(0, |((_, seq), ())| *seq))
+    }
+
     fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
         Ok(self.apps.get(app).copied().unwrap_or(false))
     }

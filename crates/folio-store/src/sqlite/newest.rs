@@ -55,6 +55,10 @@ impl State for Newest<'_> {
         Ok(self.tip()?.0)
     }
 
+    fn last_entry(&self, app: &AppName) -> Result<u64, StoreError> {
+        self.seen().last_entry(app)
+    }
+
     fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
         if self.0.known(|known| known.apps.get(app).is_some()) {
             return Ok(true);

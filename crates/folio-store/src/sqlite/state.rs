@@ -29,6 +29,10 @@ impl State for Seen<'_> {
         history::head(self.0)
     }
 
+    fn last_entry(&self, app: &AppName) -> Result<u64, StoreError> {
+        history::last_of(self.0, app)
+    }
+
     fn has_app(&self, app: &AppName) -> Result<bool, StoreError> {
         units::has_app(self.0, app)
     }

@@ -93,6 +93,7 @@ impl Session {
             .env_clear()
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
             .env("HOME", self.directory())
+            .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
             .env("LC_ALL", "C.UTF-8")
             .env("FOLIO_URL", self.url())
             .env("FOLIO_DATA", self.data())

@@ -113,7 +113,7 @@ async fn an_upload_that_broke_off_asks_again_and_sends_only_what_is_missing() {
     let limits = Limits::default();
     let given = Given::Files(directory.path().to_owned());
     let found = content::find(&given, None).unwrap();
-    let root = content::find(&given, None).unwrap().plan(&limits).unwrap().root;
+    let root = content::find(&given, None).unwrap().plan(&limits).unwrap().1.roots[0];
     let missing = |digests: &[Digest]| Turn::Say(json!({ "missing": digests }));
     let file = |name: &str| Digest::of(name.as_bytes());
     let turns = vec![
@@ -144,10 +144,10 @@ async fn a_server_that_lacks_what_is_remembered_gets_everything() {
     let given = Given::Files(tree.clone());
     let limits = Limits::default();
     let find = || content::find(&given, Some(&caches)).unwrap();
-    find().plan(&limits).unwrap().lesson.unwrap().keep();
+    find().plan(&limits).unwrap().1.lesson.unwrap().keep();
     std::fs::write(tree.join("b"), "b").unwrap();
     let found = find();
-    let root = find().plan(&limits).unwrap().root;
+    let root = find().plan(&limits).unwrap().1.roots[0];
     let stored = || Turn::Say(json!({ "added": 1, "reused": 0 }));
     let files = [Digest::of(b"a"), Digest::of(b"b")];
     let turns = vec![

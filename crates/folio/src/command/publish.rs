@@ -3,7 +3,7 @@
 
 mod manifests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -31,10 +31,10 @@ pub(crate) struct PackageFields {
     /// Run this one file
     #[arg(long, value_name = "FILE", conflicts_with = "deploy")]
     code: Option<PathBuf>,
-    /// Build these sources: a directory, or a zip, tar or tar.gz archive
+    /// Build these sources: a directory, a zip, tar or tar.gz archive, or the id of an uploaded one
     #[arg(long, value_name = "PATH", visible_aliases = ["sourcearchive", "source"])]
     src: Option<PathBuf>,
-    /// Run these files as they are: a directory, or a zip, tar or tar.gz archive
+    /// Run these files: a directory, a zip, tar or tar.gz archive, or the id of an uploaded one
     #[arg(long, value_name = "PATH", visible_alias = "deployarchive")]
     deploy: Option<PathBuf>,
     /// Build the sources with this command
@@ -159,10 +159,12 @@ impl FunctionFields {
         idle.warn();
         let (configs, secrets) = mounts.mountings();
         let PackageFields { env, code, src, deploy, buildcmd, no_cache } = package;
-        let deployment = code.map(Given::Code).or(deploy.map(Given::Files));
         let cache = session.cache.clone().filter(|_| !no_cache);
-        let given = [src.map(Given::Files), deployment];
-        let [source, deployment] = upload(&session.client, given, cache).await?;
+        let there = [&src, &deploy].map(|path| path.as_deref().and_then(uploaded));
+        let given = [src.map(Given::Files), code.map(Given::Code).or(deploy.map(Given::Files))];
+        let given = zip(given, there).map(|(given, there)| given.filter(|_| there.is_none()));
+        let here = upload(&session.client, given, cache).await?;
+        let [source, deployment] = zip(here, there).map(|(here, there)| here.or(there));
         Ok(Fields {
             environment: env,
             source,
@@ -176,6 +178,16 @@ impl FunctionFields {
             secrets,
         })
     }
+}
+
+fn zip<T, U>([a, b]: [T; 2], [c, d]: [U; 2]) -> [(T, U); 2] {
+    [(a, c), (b, d)]
+}
+
+/// An archive that was uploaded before, if a path is no path but the id of one.
+fn uploaded(path: &Path) -> Option<ContentRef> {
+    let archive = path.to_str()?.parse().ok()?;
+    Some(ContentRef::Archive { archive })
 }
 
 #[derive(Deserialize)]

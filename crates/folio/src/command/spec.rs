@@ -16,7 +16,7 @@ use super::{Session, version};
 use crate::client::Items;
 use crate::output;
 use crate::problem::Problem;
-use crate::spec::{self, CONFIG_FILE, Labels, Spec, Wanted};
+use crate::spec::{self, CONFIG_FILE, Labels, Manifest, Recall, Spec, Wanted};
 
 /// What can be done with a directory of manifests.
 #[derive(Debug, Subcommand)]
@@ -233,7 +233,8 @@ fn owner(spec: &Spec) -> Result<Owner> {
 
 async fn validate(session: &Session, command: Validate) -> Result<()> {
     let Validate { place, allowconflicts } = command;
-    let spec = Spec::read(&place.specdir, place.specignore.as_deref())?;
+    let ignore = place.specignore.as_deref();
+    let spec = Spec::read_with(&place.specdir, ignore, Recall::Afresh(None))?;
     let deployment = owner(&spec)?;
     output::talk(&show::resources(&spec, &deployment));
     spec.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
@@ -330,22 +331,20 @@ impl Applier<'_> {
 
     async fn apply(&self) -> Result<()> {
         let Self { session, applying, .. } = self;
-        let mut spec = Spec::read(&self.directory, applying.specignore.as_deref())?;
-        let deployment = owner(&spec)?;
+        // Git looks at as many files as we do, so both look at the same time.
+        let directory = self.directory.clone();
+        let git = tokio::task::spawn_blocking(move || spec::provenance(&directory));
         let app = session.app(None);
-        let git = spec::provenance(&self.directory);
+        let memories = session.cache.as_deref();
+        let spec = self.read(&app, memories.map_or(Recall::Nothing, Recall::Before))?;
+        let deployment = owner(&spec)?;
+        let git = git.await?;
         match &git {
             None => output::talk("Spec doesn't belong to Git Tree."),
             Some(git) if !git.clean => output::talk(
                 "Worktree is not clean, please ensure you have committed the changes to git.",
             ),
             Some(_) => {}
-        }
-        if applying.commitlabel {
-            label(&mut spec);
-        }
-        if applying.force_namespace {
-            force_namespace(&mut spec, &app);
         }
         spec.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
         let wanted = Wanted {
@@ -357,7 +356,13 @@ impl Applier<'_> {
             dry_run: applying.dry_run,
             git,
         };
-        let done = spec::send(session, spec, &wanted).await?;
+        let done = match spec::send(session, spec, &wanted).await {
+            Err(error) if spec::is_forgotten(&error) => {
+                let spec = self.read(&app, Recall::Afresh(memories))?;
+                spec::send(session, spec, &wanted).await?
+            }
+            sent => sent?,
+        };
         done.result.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
         let dry_run = applying.dry_run;
         session.output.item(&done, |done| show::applied(&done.result, dry_run))?;
@@ -365,6 +370,25 @@ impl Applier<'_> {
             self.wait(&app, &done).await?;
         }
         Ok(())
+    }
+
+    /// Reads the directory, except what is remembered of it.
+    fn read(&self, app: &AppName, recall: Recall<'_>) -> Result<Spec> {
+        let Applying { specignore, commitlabel, force_namespace, .. } = &self.applying;
+        // What the command itself writes into manifests cannot be remembered of files.
+        let recall = match recall {
+            Recall::Before(_) if *commitlabel || *force_namespace => Recall::Nothing,
+            Recall::Afresh(_) if *commitlabel || *force_namespace => Recall::Afresh(None),
+            other => other,
+        };
+        let mut spec = Spec::read_with(&self.directory, specignore.as_deref(), recall)?;
+        if *commitlabel {
+            label(&mut spec);
+        }
+        if *force_namespace {
+            into_namespace(&mut spec, app);
+        }
+        Ok(spec)
     }
 
     /// Waits until every package that changed is built.
@@ -386,7 +410,8 @@ fn label(spec: &mut Spec) {
     let mut labels = Labels::default();
     for manifest in &mut spec.manifests {
         let label = labels.of(&manifest.file).to_owned();
-        let metadata = &mut manifest.value["metadata"];
+        let Some(value) = manifest.value_mut() else { continue };
+        let metadata = &mut value["metadata"];
         if !metadata["labels"].is_object() {
             metadata["labels"] = json!({});
         }
@@ -394,8 +419,8 @@ fn label(spec: &mut Spec) {
     }
 }
 
-fn force_namespace(spec: &mut Spec, app: &AppName) {
-    for manifest in &mut spec.manifests {
-        manifest.value["metadata"]["namespace"] = app.as_str().into();
+fn into_namespace(spec: &mut Spec, app: &AppName) {
+    for value in spec.manifests.iter_mut().filter_map(Manifest::value_mut) {
+        value["metadata"]["namespace"] = app.as_str().into();
     }
 }

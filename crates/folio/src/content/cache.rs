@@ -6,31 +6,13 @@
 mod format;
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-
-use folio_model::Digest;
-use tempfile::NamedTempFile;
+use std::io;
+use std::path::Path;
 
 use super::hash::Hashed;
 use super::nodes::{KnownDirectory, Ready};
-use super::walk::{Found, Stamp};
-
-/// Bytes of one file; four times what the largest package needs.
-const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Directories remembered; the one not published for longest is forgotten first.
-const FILES_MAX: usize = 100;
-
-/// How much older than the moment of hashing a file must be to be remembered.
-///
-/// A write after the hash moves the file's times, unless it falls into the same tick of the clock that stamps
-/// files. Linux ticks at least every 10 ms; a file system that keeps only seconds (or two of them, as FAT
-/// does) shows by the zeros at the end of its times.
-const TICK: i128 = 100_000_000;
-const TICK_OF_SECONDS: i128 = 3_000_000_000;
-const MILLISECOND: i128 = 1_000_000;
+use super::walk::Found;
+use crate::memory::{self, Stamp};
 
 /// What is known of one directory that was published.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,9 +32,7 @@ struct KnownFile {
 impl Cache {
     /// Reads what was remembered; nothing if that is not there or damaged.
     pub(super) fn load(path: &Path) -> Option<Self> {
-        let mut bytes = Vec::new();
-        File::open(path).ok()?.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
-        format::decode(&bytes)
+        format::decode(&memory::load(path)?)
     }
 
     /// What is to be remembered of files and directories, if looking at the files began at this moment.
@@ -63,7 +43,7 @@ impl Cache {
     ) -> Self {
         let known = |Ready { found, hashed, .. }| {
             let Found { path, stamp, executable, .. } = found;
-            let is_sure = is_settled(&stamp, began) && stamp.bytes == hashed.bytes;
+            let is_sure = stamp.is_settled(began) && stamp.bytes == hashed.bytes;
             (path, KnownFile { stamp: is_sure.then_some(stamp), executable, hashed })
         };
         let files = files.into_iter().map(known).collect();
@@ -82,50 +62,23 @@ impl Cache {
         known.is_some_and(|known| known.hashed == *hashed && known.executable == found.executable)
     }
 
+    /// Whether nothing is to be learned from files and directories.
+    pub(super) fn is_all(&self, files: &[Ready], directories: &[(String, KnownDirectory)]) -> bool {
+        self.files.len() == files.len()
+            && self.directories.len() == directories.len()
+            && files.iter().all(|file| self.file(&file.found).is_some())
+            && directories.iter().all(|(path, known)| self.directory(path) == Some(*known))
+    }
+
     /// The directory at a path, as it was.
     pub(super) fn directory(&self, path: &str) -> Option<KnownDirectory> {
         self.directories.get(path).copied()
     }
 
-    /// Keeps it for the next time, whole or not at all. Needs no sync: damage is found when it is read.
+    /// Keeps it for the next time.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
-        let bytes = format::encode(self);
-        let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        if bytes.len() as u64 > BYTES_MAX {
-            return Ok(());
-        }
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let is_new = !path.exists();
-        // Only its owner may read it: it names files.
-        let mut file = NamedTempFile::new_in(directory)?;
-        file.write_all(&bytes)?;
-        file.persist(path)?;
-        if is_new { forget_oldest(directory) } else { Ok(()) }
+        memory::save(path, &format::encode(self))
     }
-}
-
-/// Where the digests of a directory's files are kept.
-pub(super) fn path(caches: &Path, directory: &Path) -> io::Result<PathBuf> {
-    let directory = directory.canonicalize()?;
-    let name = Digest::of(directory.as_os_str().as_encoded_bytes()).hex();
-    Ok(caches.join(name))
-}
-
-fn is_settled(stamp: &Stamp, began: i128) -> bool {
-    let is_fine = |moment: i128| moment % MILLISECOND != 0;
-    let tick = if is_fine(stamp.changed) { TICK } else { TICK_OF_SECONDS };
-    stamp.modified.max(stamp.changed) < began - tick
-}
-
-fn forget_oldest(directory: &Path) -> io::Result<()> {
-    let mut caches = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        caches.push((entry.metadata()?.modified()?, entry.path()));
-    }
-    caches.sort();
-    let many = caches.len().saturating_sub(FILES_MAX);
-    caches.into_iter().take(many).try_for_each(|(_, path)| std::fs::remove_file(path))
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 //! what it leads to is not what was meant to be published.
 
 use std::fs::{DirEntry, Metadata};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
 
+use crate::memory::Stamp;
 use crate::problem::Problem;
 
 /// A directory and everything below it.
@@ -24,8 +25,19 @@ pub(crate) struct Walked {
 pub(crate) struct Chosen {
     /// The directory's name.
     pub(crate) name: EntryName,
-    /// What is in it, and where that is.
-    pub(crate) items: Vec<(EntryName, PathBuf)>,
+    /// What is in it.
+    pub(crate) items: Vec<Item>,
+}
+
+/// A file or directory that was chosen.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// What it is to be called.
+    pub(crate) name: EntryName,
+    /// Where it is.
+    pub(crate) from: PathBuf,
+    /// What the file system says of it.
+    pub(crate) about: Metadata,
 }
 
 /// One directory.
@@ -58,38 +70,12 @@ pub(super) struct Found {
     pub(super) executable: bool,
 }
 
-/// What the file system says of a file. Whoever changes the file changes this, too: every write and every
-/// change of the other times moves the time of change, which nobody can set back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-    pub(super) bytes: u64,
-    /// Nanoseconds since 1970, as the next.
-    pub(super) modified: i128,
-    pub(super) changed: i128,
-}
-
 impl Found {
     /// Where it is, below a root.
     pub(super) fn place(&self, root: &Path) -> PathBuf {
         match &self.from {
             Some(from) => from.clone(),
             None => root.join(&self.path),
-        }
-    }
-}
-
-impl From<&Metadata> for Stamp {
-    fn from(about: &Metadata) -> Self {
-        let moment =
-            |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-        Self {
-            device: about.dev(),
-            inode: about.ino(),
-            bytes: about.len(),
-            modified: moment(about.mtime(), about.mtime_nsec()),
-            changed: moment(about.ctime(), about.ctime_nsec()),
         }
     }
 }
@@ -114,10 +100,8 @@ impl Walked {
         let mut walked = Self::default();
         for Chosen { name, items } in chosen {
             let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
-            for (item, from) in items {
-                let context = || format!("cannot read `{}`", from.display());
+            for Item { name: item, from, about } in items {
                 let path = format!("{name}/{item}");
-                let about = std::fs::metadata(from).with_context(context)?;
                 let entry = if about.is_dir() {
                     let first = walked.files.len();
                     let below = walked.below(from, path.clone())?;
@@ -128,10 +112,10 @@ impl Walked {
                     Entry::Directory(below)
                 } else if about.is_file() {
                     let at = walked.files.len();
-                    walked.files.push(Found { from: Some(from.clone()), ..found(path, &about) });
+                    walked.files.push(Found { from: Some(from.clone()), ..found(path, about) });
                     Entry::File(at)
                 } else {
-                    return Err(special(from, &about));
+                    return Err(special(from, about));
                 };
                 directory.entries.push((item.clone(), entry));
             }

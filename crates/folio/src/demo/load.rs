@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::client::{Change, Client, Wishes};
 use crate::config::Config;
-use crate::output;
+use crate::{http, output};
 
 const CLIENTS: usize = 16;
 const FLIPS: usize = 50;
@@ -26,7 +26,7 @@ struct Seen {
 
 /// Moves an alias to and fro while clients ask, and says what they saw.
 pub(super) async fn run(config: &Config, url: &str) -> Result<()> {
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    let client = http::plain().build()?;
     let address = config.url(None);
     let control = Client::new(&address, config.token(&address)?, Wishes::default())?;
     let done = Arc::new(AtomicBool::new(false));

@@ -1,6 +1,7 @@
 //! Archives by pattern: which files an archive holds, and what each is called in it.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -8,8 +9,10 @@ use folio_model::EntryName;
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
+use crate::content::Item;
+
 /// An archive of a spec.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct ArchiveSpec {
     /// Its name.
@@ -18,11 +21,11 @@ pub(crate) struct ArchiveSpec {
     #[serde(skip)]
     pub(super) at: String,
     /// Where patterns start; beside the spec directory if absent.
-    rootdir: Option<PathBuf>,
+    pub(super) rootdir: Option<String>,
     /// What is in it.
-    include: Vec<String>,
+    pub(super) include: Vec<String>,
     /// What of that is not.
-    exclude: Vec<String>,
+    pub(super) exclude: Vec<String>,
 }
 
 /// What an archive holds.
@@ -31,16 +34,16 @@ pub(super) enum Held {
     /// An archive that was made elsewhere, as it is.
     Archive(PathBuf),
     /// One file, which is handed over as a file.
-    File(EntryName, PathBuf),
+    File(Item),
     /// Files and directories, each under its own name.
-    Items(Vec<(EntryName, PathBuf)>),
+    Items(Vec<Item>),
 }
 
 impl ArchiveSpec {
     /// Finds what it holds. Directories are whole, unless something in them is excluded.
     pub(super) fn find(&self, specs: &Path) -> Result<Held> {
         let beside = || specs.parent().map(Path::to_owned).unwrap_or_default();
-        let root = self.rootdir.clone().unwrap_or_else(beside);
+        let root = self.rootdir.as_ref().map_or_else(beside, PathBuf::from);
         let root = if root.as_os_str().is_empty() { PathBuf::from(".") } else { root };
         if let [only] = &self.include[..]
             && let path = root.join(only)
@@ -50,16 +53,16 @@ impl ArchiveSpec {
             return Ok(Held::Archive(path));
         }
         let excluded = self.excluded()?;
-        let mut items: BTreeMap<String, PathBuf> = BTreeMap::new();
+        let mut items = BTreeMap::new();
         for pattern in &self.include {
-            for path in expand(&root, pattern)? {
-                self.add(&root, &path, &excluded, &mut items)?;
+            for found in expand(&root, pattern)? {
+                self.add(&root, found, &excluded, &mut items)?;
             }
         }
-        let named = |(name, path): (String, PathBuf)| -> Result<_> {
+        let named = |(name, (from, about)): (String, Match)| -> Result<_> {
             let name: EntryName =
                 name.parse().with_context(|| format!("cannot use `{name}` as a name"))?;
-            Ok((name, path))
+            Ok(Item { name, from, about })
         };
         let mut items = items.into_iter().map(named).collect::<Result<Vec<_>>>()?;
         match items.len() {
@@ -67,10 +70,7 @@ impl ArchiveSpec {
                 let root = root.display();
                 bail!("archive '{}' is empty: its patterns match nothing below `{root}`", self.name)
             }
-            1 if items[0].1.is_file() => {
-                let (name, path) = items.remove(0);
-                Ok(Held::File(name, path))
-            }
+            1 if items[0].about.is_file() => Ok(Held::File(items.remove(0))),
             _ => Ok(Held::Items(items)),
         }
     }
@@ -79,16 +79,16 @@ impl ArchiveSpec {
     fn add(
         &self,
         root: &Path,
-        path: &Path,
+        (path, about): Match,
         excluded: &GlobSet,
-        items: &mut BTreeMap<String, PathBuf>,
+        items: &mut BTreeMap<String, Match>,
     ) -> Result<()> {
-        let below = path.strip_prefix(root).unwrap_or(path);
+        let below = path.strip_prefix(root).unwrap_or(&path);
         if excluded.is_match(below) {
             return Ok(());
         }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if path.is_dir() && !excluded.is_empty() && holds_excluded(root, path, excluded)? {
+        if about.is_dir() && !excluded.is_empty() && holds_excluded(root, &path, excluded)? {
             bail!(
                 "archive '{}' excludes something inside `{}`, which it includes as a whole; \
                  include its contents by pattern, such as `dir/*`, and exclude from those",
@@ -96,7 +96,7 @@ impl ArchiveSpec {
                 below.display()
             );
         }
-        if let Some(other) = items.insert(name.clone(), path.to_owned())
+        if let Some((other, _)) = items.insert(name.clone(), (path.clone(), about))
             && other != path
         {
             let (one, two) = (other.display(), path.display());
@@ -131,27 +131,36 @@ fn holds_excluded(root: &Path, directory: &Path, excluded: &GlobSet) -> Result<b
     Ok(false)
 }
 
+/// A path that a pattern matches, and what the file system says of it.
+type Match = (PathBuf, Metadata);
+
 /// The paths below a root that a pattern matches, in order. `*` stays within one name.
-fn expand(root: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
+fn expand(root: &Path, pattern: &str) -> Result<Vec<Match>> {
+    let parts: Vec<_> =
+        pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let is_plain = |part: &&&str| !part.contains(['*', '?', '[', '{', '\\']);
     let mut found = vec![root.to_owned()];
-    for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if !part.contains(['*', '?', '[', '{', '\\']) {
-            found = found
-                .into_iter()
-                .map(|path| path.join(part))
-                .filter(|path| path.exists())
-                .collect();
-            continue;
+    let mut rest = &parts[..];
+    while !rest.is_empty() {
+        let plain = rest.iter().take_while(is_plain).count();
+        let (path, patterns) = rest.split_at(plain);
+        let path: PathBuf = path.iter().collect();
+        if plain > 0 {
+            found = found.into_iter().map(|above| above.join(&path)).collect();
         }
-        let glob = GlobBuilder::new(part).literal_separator(true).build();
+        let Some((glob, after)) = patterns.split_first() else { break };
+        let glob = GlobBuilder::new(glob).literal_separator(true).build();
         let matcher = glob.with_context(|| format!("`{pattern}` is no pattern"))?.compile_matcher();
         let mut next = Vec::new();
         for directory in found.iter().filter(|path| path.is_dir()) {
             next.extend(matching(directory, &matcher)?);
         }
         found = next;
+        rest = after;
     }
-    Ok(found)
+    // What is not there is not matched.
+    let about = |path: PathBuf| path.metadata().ok().map(|about| (path, about));
+    Ok(found.into_iter().filter_map(about).collect())
 }
 
 fn matching(directory: &Path, matcher: &GlobMatcher) -> Result<Vec<PathBuf>> {
@@ -193,7 +202,7 @@ mod tests {
 
     fn names(held: Result<Held>) -> Vec<String> {
         match held.unwrap() {
-            Held::Items(items) => items.into_iter().map(|(name, _)| name.to_string()).collect(),
+            Held::Items(items) => items.into_iter().map(|item| item.name.to_string()).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -205,7 +214,7 @@ mod tests {
         assert_eq!(names(check(&["hello/*", "nothing/*"], &["hello/*.py"])), ["build.sh", "sub"]);
         assert_eq!(names(check(&["hello", "lib/*"], &[])), ["hello", "x.zip"]);
         assert!(
-            matches!(check(&["hello/a.py"], &[]).unwrap(), Held::File(name, _) if name.as_str() == "a.py")
+            matches!(check(&["hello/a.py"], &[]).unwrap(), Held::File(item) if item.name.as_str() == "a.py")
         );
         assert!(matches!(check(&["lib/x.zip"], &[]).unwrap(), Held::Archive(_)));
     }

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use folio_kinds::spec::{self, Document};
 use folio_kinds::{ManifestError, Mismatch};
-use folio_model::Owner;
+use folio_model::{Digest, Owner};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::archives::ArchiveSpec;
+use super::fetch::{self, Origin};
+use super::memory::{Known, Memory};
+use crate::memory::Stamp;
 use crate::problem::{Cause, Problem};
 
 /// The file that says whose a deployment is.
@@ -40,7 +43,45 @@ pub(crate) struct Spec {
     pub(super) archives: BTreeMap<String, ArchiveSpec>,
     /// What is to be said about it, without anything being wrong.
     pub(crate) remarks: Vec<String>,
+    /// What each file holds.
+    pub(super) files: Vec<SpecFile>,
+    /// What is remembered of the files, and where.
+    pub(super) memory: Option<Memory>,
+    /// Whether nothing is to be taken for known.
+    pub(super) afresh: bool,
     causes: Vec<Cause>,
+}
+
+/// What to make of what is remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Recall<'a> {
+    /// Nothing is remembered.
+    Nothing,
+    /// What did not change since is not read again.
+    Before(&'a Path),
+    /// Everything is read again, and then remembered if it can be.
+    Afresh(Option<&'a Path>),
+}
+
+/// A file of a spec.
+#[derive(Debug)]
+pub(super) struct SpecFile {
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+    pub(super) holds: Vec<Holds>,
+}
+
+/// What a document of a file is.
+#[derive(Debug)]
+pub(super) enum Holds {
+    /// An archive, by name.
+    Archive(String),
+    /// Whose the deployment is.
+    Deployment(Owner),
+    /// A manifest, by its place among all.
+    Manifest(usize),
+    /// Something to be said.
+    Remark(String),
 }
 
 /// One manifest of a unit.
@@ -50,8 +91,79 @@ pub(crate) struct Manifest {
     pub(crate) at: String,
     /// The file it is in.
     pub(crate) file: PathBuf,
-    /// What it says, in the form of its version.
-    pub(crate) value: Value,
+    pub(super) said: Said,
+}
+
+/// What a manifest says.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// It was read now; this is it in the form of its version.
+    Now(Value),
+    /// It was sent before and did not change since.
+    Before(Before),
+}
+
+/// What is remembered of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Before {
+    /// What it is named by.
+    pub(super) digest: Digest,
+    /// The archives that its parts are made of.
+    pub(super) archives: [Option<String>; 2],
+}
+
+/// The parts of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Side {
+    Source,
+    Deployment,
+}
+
+impl Side {
+    pub(super) const ALL: [Self; 2] = [Self::Source, Self::Deployment];
+
+    /// The field of a manifest.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Deployment => "deployment",
+        }
+    }
+}
+
+impl Manifest {
+    /// What it says, if it was read now.
+    pub(crate) fn value(&self) -> &Value {
+        match &self.said {
+            Said::Now(value) => value,
+            Said::Before(_) => &Value::Null,
+        }
+    }
+
+    /// As [`Self::value`], to be changed.
+    pub(crate) fn value_mut(&mut self) -> Option<&mut Value> {
+        match &mut self.said {
+            Said::Now(value) => Some(value),
+            Said::Before(_) => None,
+        }
+    }
+
+    /// What a part of a package says about its files.
+    pub(super) fn part(&self, side: Side) -> &Value {
+        &self.value()["spec"][side.word()]
+    }
+
+    /// Where the files of a part come from.
+    pub(super) fn origin(&self, side: Side) -> Result<Origin, String> {
+        match &self.said {
+            Said::Now(value) if value["kind"] != "Package" => Ok(Origin::Nothing),
+            Said::Now(_) => fetch::origin(self.part(side)),
+            Said::Before(Before { archives: [source, deployment], .. }) => {
+                let archive = if side == Side::Source { source } else { deployment };
+                Ok(archive.clone().map_or(Origin::Nothing, Origin::Archive))
+            }
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -74,6 +186,15 @@ fn word<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Strin
 impl Spec {
     /// Reads a directory, or says everything that is wrong with its files.
     pub(crate) fn read(directory: &Path, ignore_file: Option<&Path>) -> Result<Self> {
+        Self::read_with(directory, ignore_file, Recall::Nothing)
+    }
+
+    /// As [`Self::read`], but leaves out what is remembered and did not change since.
+    pub(crate) fn read_with(
+        directory: &Path,
+        ignore_file: Option<&Path>,
+        recall: Recall<'_>,
+    ) -> Result<Self> {
         if !directory.is_dir() {
             let problem = Problem::new(format!("there is no directory `{}`", directory.display()));
             return Err(problem.hint("make one with `folio spec init`, or name it").into());
@@ -81,11 +202,22 @@ impl Spec {
         let ignored = ignored(directory, ignore_file)?;
         let mut files = Vec::new();
         walk(directory, &ignored, &mut files)?;
-        files.sort();
-        let mut spec = Self { directory: directory.to_owned(), ..Self::default() };
+        // As bytes, which is sooner done than part by part.
+        files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+        let mut memory = match recall {
+            Recall::Nothing => None,
+            Recall::Before(memories) => Memory::open(memories, directory),
+            Recall::Afresh(memories) => {
+                let memory = memories.and_then(|memories| Memory::open(memories, directory));
+                memory.map(Memory::forget)
+            }
+        };
+        let afresh = matches!(recall, Recall::Afresh(_));
+        let mut spec = Self { directory: directory.to_owned(), afresh, ..Self::default() };
         for file in files {
-            spec.file(&file)?;
+            spec.file(file, memory.as_mut())?;
         }
+        spec.memory = memory;
         spec.check_archives();
         if spec.causes.is_empty() {
             return Ok(spec);
@@ -99,23 +231,75 @@ impl Spec {
         Err(problem.into())
     }
 
-    fn file(&mut self, path: &Path) -> Result<()> {
+    fn file(&mut self, path: PathBuf, memory: Option<&mut Memory>) -> Result<()> {
         let context = || format!("cannot read `{}`", path.display());
-        let bytes = std::fs::metadata(path).with_context(context)?.len();
+        let about = std::fs::metadata(&path).with_context(context)?;
+        let (bytes, stamp) = (about.len(), Stamp::from(&about));
+        self.files.push(SpecFile { path: path.clone(), stamp, holds: Vec::new() });
+        if let Some(known) = memory.and_then(|memory| memory.take(&path, &stamp)) {
+            for known in known {
+                self.known(&path, known);
+            }
+            return Ok(());
+        }
         if bytes > FILE_BYTES_MAX {
             let what =
                 format!("the file has {bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
-            self.wrong(path, (1, 1), what);
+            self.wrong(&path, (1, 1), what);
             return Ok(());
         }
-        let text = std::fs::read_to_string(path).with_context(context)?;
+        let text = std::fs::read_to_string(&path).with_context(context)?;
         for document in spec::split(&text) {
             match document.parse() {
-                Ok(value) => self.document(path, &document, value),
-                Err(unread) => self.wrong(path, (unread.line, unread.column), unread.what),
+                Ok(value) => self.document(&path, &document, value),
+                Err(unread) => self.wrong(&path, (unread.line, unread.column), unread.what),
             }
         }
         Ok(())
+    }
+
+    /// Adds what is remembered of a document.
+    fn known(&mut self, path: &Path, known: Known) {
+        match known {
+            Known::Archive(archive) => self.add_archive(archive),
+            Known::Deployment(owner) => self.add_deployment(owner),
+            Known::Manifest { at, before } => {
+                let file = path.to_owned();
+                self.add_manifest(Manifest { at, file, said: Said::Before(before) });
+            }
+            Known::Remark(remark) => self.add_remark(remark),
+        }
+    }
+
+    fn holds(&mut self, what: Holds) {
+        self.files.last_mut().expect("a file is being read").holds.push(what);
+    }
+
+    fn add_deployment(&mut self, owner: Owner) {
+        self.deployment = Some(owner.clone());
+        self.holds(Holds::Deployment(owner));
+    }
+
+    fn add_manifest(&mut self, manifest: Manifest) {
+        self.holds(Holds::Manifest(self.manifests.len()));
+        self.manifests.push(manifest);
+    }
+
+    fn add_remark(&mut self, remark: String) {
+        self.remarks.push(remark.clone());
+        self.holds(Holds::Remark(remark));
+    }
+
+    fn add_archive(&mut self, archive: ArchiveSpec) {
+        if let Some(first) = self.archives.get(&archive.name) {
+            let what = format!(
+                "Duplicate ArchiveUploadSpec '{}', first defined in {}",
+                archive.name, first.at
+            );
+            return self.causes.push(Cause { at: archive.at, what });
+        }
+        self.holds(Holds::Archive(archive.name.clone()));
+        self.archives.insert(archive.name.clone(), archive);
     }
 
     fn document(&mut self, path: &Path, document: &Document<'_>, value: Value) {
@@ -123,7 +307,7 @@ impl Spec {
         match kind.as_str() {
             ARCHIVE => self.archive(path, document, value),
             DEPLOYMENT => match serde_json::from_value(value) {
-                Ok(DeploymentConfig { name, uid }) => self.deployment = Some(Owner { uid, name }),
+                Ok(DeploymentConfig { name, uid }) => self.add_deployment(Owner { uid, name }),
                 Err(error) => self.wrong(path, document.places().find(""), error.to_string()),
             },
             _ => self.unit(path, document, value, &kind),
@@ -133,17 +317,7 @@ impl Spec {
     fn archive(&mut self, path: &Path, document: &Document<'_>, value: Value) {
         let place = document.places().find("");
         match serde_json::from_value::<ArchiveSpec>(value) {
-            Ok(mut archive) => {
-                archive.at = at(path, place);
-                if let Some(first) = self.archives.get(&archive.name) {
-                    let what = format!(
-                        "Duplicate ArchiveUploadSpec '{}', first defined in {}",
-                        archive.name, first.at
-                    );
-                    return self.wrong(path, place, what);
-                }
-                self.archives.insert(archive.name.clone(), archive);
-            }
+            Ok(archive) => self.add_archive(ArchiveSpec { at: at(path, place), ..archive }),
             Err(error) => self.wrong(path, place, error.to_string()),
         }
     }
@@ -153,7 +327,7 @@ impl Spec {
             Ok(Some(written)) => written,
             Ok(None) => {
                 let place = at(path, document.places().find(""));
-                return self.remarks.push(format!("Ignoring unknown type {kind} in {place}"));
+                return self.add_remark(format!("Ignoring unknown type {kind} in {place}"));
             }
             Err(error) => return self.wrong(path, document.places().find(""), error.to_string()),
         };
@@ -173,17 +347,16 @@ impl Spec {
         let place = (document.line + leading_lines(document.text), 1);
         let at = at(path, place);
         let value = written.manifest.as_value();
-        self.manifests.push(Manifest { at, file: path.to_owned(), value });
+        self.add_manifest(Manifest { at, file: path.to_owned(), said: Said::Now(value) });
     }
 
     /// Every archive that is named exists, and every one that exists is named.
     fn check_archives(&mut self) {
         let mut named: BTreeMap<String, String> = BTreeMap::new();
         for manifest in &self.manifests {
-            for side in ["source", "deployment"] {
-                let url = manifest.value["spec"][side]["url"].as_str().unwrap_or_default();
-                if let Some(name) = url.strip_prefix("archive://") {
-                    named.insert(name.to_owned(), manifest.at.clone());
+            for side in Side::ALL {
+                if let Ok(Origin::Archive(name)) = manifest.origin(side) {
+                    named.insert(name, manifest.at.clone());
                 }
             }
         }
@@ -236,8 +409,9 @@ fn ignored(directory: &Path, file: Option<&Path>) -> Result<Gitignore> {
 fn walk(directory: &Path, ignored: &Gitignore, files: &mut Vec<PathBuf>) -> Result<()> {
     let context = || format!("cannot read `{}`", directory.display());
     for entry in std::fs::read_dir(directory).with_context(context)? {
-        let path = entry.with_context(context)?.path();
-        let is_directory = path.is_dir();
+        let entry = entry.with_context(context)?;
+        let (path, kind) = (entry.path(), entry.file_type().with_context(context)?);
+        let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
         if ignored.matched_path_or_any_parents(&path, is_directory).is_ignore() {
             continue;
         }

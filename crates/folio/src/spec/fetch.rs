@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use folio_model::Digest;
 use serde_json::Value;
 
+use crate::http;
 use crate::problem::Problem;
 
 /// Bytes that are fetched at most.
@@ -59,7 +60,7 @@ pub(super) async fn address(
     name: &str,
 ) -> Result<PathBuf> {
     let context = || format!("cannot fetch `{url}`");
-    let http = reqwest::Client::builder().build().with_context(context)?;
+    let http = http::anywhere().build().with_context(context)?;
     let mut answer = http.get(url).send().await.and_then(reqwest::Response::error_for_status);
     let answer =
         answer.as_mut().map_err(|error| anyhow::anyhow!("{error}")).with_context(context)?;

@@ -63,7 +63,7 @@ fn taken(spec: &Spec, document: &Value) -> Option<Cause> {
         None => {
             let mut there = spec.manifests.iter();
             let same = there.find(|there| {
-                let there = &there.value;
+                let there = there.value();
                 there["kind"] == document["kind"]
                     && there["metadata"]["name"] == document["metadata"]["name"]
             })?;

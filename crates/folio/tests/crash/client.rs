@@ -27,6 +27,8 @@ pub(super) enum Answer {
 
 impl Client {
     pub(super) fn new(url: &str, token: &str) -> Self {
+        // Without this the client panics: it knows several providers of TLS, and none by itself.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let http = Http::builder().timeout(Duration::from_secs(20)).build().unwrap();
         Self { http, url: url.to_owned(), token: token.to_owned() }
     }

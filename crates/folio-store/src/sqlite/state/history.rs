@@ -11,6 +11,11 @@ pub(crate) fn head(conn: &Connection) -> Result<u64, StoreError> {
     Ok(one(conn, sql, [], |row| seq(row, 0))?.unwrap_or(0))
 }
 
+pub(super) fn last_of(conn: &Connection, app: &AppName) -> Result<u64, StoreError> {
+    let sql = "SELECT seq FROM entries WHERE app = ?1 ORDER BY seq DESC LIMIT 1";
+    Ok(one(conn, sql, [app.as_str()], |row| seq(row, 0))?.unwrap_or(0))
+}
+
 /// The last entry's place and the hash the next is chained to: the last entry's, or that of nothing.
 pub(crate) fn tip(conn: &Connection) -> Result<(u64, EntryHash), StoreError> {
     let sql = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1";

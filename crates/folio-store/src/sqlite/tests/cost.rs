@@ -49,6 +49,7 @@ const QUESTIONS: &[(&str, Question)] = &[
         let page = Page { after: 10, limit: 3 };
         state.entries(Some(&unit.key.app), page).map(drop)
     }),
+    ("last_entry", |state, unit| state.last_entry(&unit.key.app).map(drop)),
     ("entries_before", |state, unit| state.entries_before(&unit.key.app, 40, 3).map(drop)),
     ("undone_by", |state, _| state.undone_by(12).map(drop)),
     ("app_version", |state, unit| state.app_version(&unit.key.app, number(11)).map(drop)),

@@ -1,7 +1,7 @@
 //! Facts about entries: their order, their text, what refuses one.
 
 use folio_core::ports::{Ledger, Page, State, StoreError};
-use folio_model::{Answer, AppVersion, Change, Digest, Edit, Entry, Git, Kind};
+use folio_model::{Answer, AppName, AppVersion, Change, Digest, Edit, Entry, Git, Kind};
 use serde_json::json;
 
 use super::world::{World, package};
@@ -49,6 +49,10 @@ pub async fn entries_are_read_forwards_and_backwards(ledger: &dyn Ledger) {
     let app = world.app.clone();
     let backwards = world.look(move |state| state.entries_before(&app, below, 3)).await;
     assert_eq!(places(backwards), [seqs[3], seqs[2], seqs[1]]);
+    let app = world.app.clone();
+    assert_eq!(world.look(move |state| state.last_entry(&app)).await, seqs[4]);
+    let nowhere: AppName = "nowhere".parse().expect("a name");
+    assert_eq!(world.look(move |state| state.last_entry(&nowhere)).await, 0);
     let of_all = world.look(move |state| state.entries(None, Page { after, limit: 3 })).await;
     assert_eq!(places(of_all), [after + 1, after + 2, after + 3]);
     let end = Page { after: u64::MAX, limit: 3 };

@@ -22,7 +22,7 @@ pub(super) fn title(kind: Kind) -> &'static str {
 pub(super) fn resources(spec: &Spec, deployment: &Owner) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for manifest in &spec.manifests {
-        let kind = manifest.value["kind"].as_str().unwrap_or_default();
+        let kind = manifest.value()["kind"].as_str().unwrap_or_default();
         match counts.iter_mut().find(|(known, _)| known == kind) {
             Some((_, count)) => *count += 1,
             None => counts.push((kind.to_owned(), 1)),

@@ -26,6 +26,13 @@ pub(crate) struct Download {
     /// Get what runs
     #[arg(long)]
     deployment: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Where to put a download.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
     /// Write to this file, or `-` for standard output [default: the name the server gives]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
@@ -42,15 +49,19 @@ pub(super) async fn run(session: &Session, kind: Kind, download: Download) -> Re
         (_, true) => Some(Part::Deployment),
         _ => None,
     };
-    let answer = fetch(session, kind, &found, part).await?;
-    match download.file {
+    write(fetch(session, kind, &found, part).await?, download.target).await
+}
+
+/// Puts a download where it is wanted.
+pub(crate) async fn write(answer: Response, target: Target) -> Result<()> {
+    match target.file {
         Some(file) if file.as_os_str() == "-" => to_output(answer).await,
         file => {
             let file = match file {
                 Some(file) => file,
                 None => suggested(&answer)?,
             };
-            let bytes = to_file(answer, &file, download.force).await?;
+            let bytes = to_file(answer, &file, target.force).await?;
             output::talk(&format!("wrote {bytes} bytes to {}", file.display()));
             Ok(())
         }

@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use folio_core::Limits;
+use folio_model::Digest;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::content::{Extent, Given, Plan, find};
+use crate::content::{Extent, Given, Lesson, Plan, find};
+use crate::memory::{FILES_MAX, TICK, TICK_OF_SECONDS};
 
 /// A moment long after every file of the test was written.
 const LATER: i128 = 4_000_000_000_000_000_000;
@@ -46,8 +49,8 @@ fn plan(tree: &Path, caches: &Path) -> Plan {
     if let crate::content::Found::Directory { memory: Some(memory), .. } = &mut found {
         memory.began = LATER;
     }
-    let plan = found.plan(&Limits::default()).unwrap();
-    plan.lesson.as_ref().unwrap().keep();
+    let (_, plan) = found.plan(&Limits::default()).unwrap();
+    plan.lesson.iter().for_each(Lesson::keep);
     plan
 }
 
@@ -111,21 +114,21 @@ fn only_what_changed_is_planned_again() {
     let first = plan(&tree, &caches);
     assert_eq!((first.extent, first.nodes.len()), (Extent::Whole, 5));
     let second = plan(&tree, &caches);
-    assert_eq!((second.extent, second.nodes.len(), second.root), (Extent::News, 0, first.root));
+    assert_eq!((second.extent, second.nodes.len(), second.roots), (Extent::News, 0, first.roots));
     fs::write(tree.join("sub/file"), "after!").unwrap();
     let third = plan(&tree, &caches);
     assert_eq!(third.nodes.len(), 3, "the file and the directories above it");
-    assert_eq!(third.root, whole(&tree).root);
+    assert_eq!(third.roots, whole(&tree).roots);
     fs::remove_file(tree.join("sub/file")).unwrap();
-    assert_eq!(plan(&tree, &caches).root, whole(&tree).root);
+    assert_eq!(plan(&tree, &caches).roots, whole(&tree).roots);
     let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(tree.join("other/same"), executable).unwrap();
-    assert_eq!(plan(&tree, &caches).root, whole(&tree).root);
+    assert_eq!(plan(&tree, &caches).roots, whole(&tree).roots);
 }
 
 /// Plans without remembering.
 fn whole(tree: &Path) -> Plan {
-    find(&Given::Files(tree.to_owned()), None).unwrap().plan(&Limits::default()).unwrap()
+    find(&Given::Files(tree.to_owned()), None).unwrap().plan(&Limits::default()).unwrap().1
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn a_place_that_cannot_be_written_is_no_cache() {
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     assert_eq!(plan(&tree, &file.join("caches")).extent, Extent::Whole);
-    assert_eq!(plan(&tree, &file.join("caches")).root, whole(&tree).root);
+    assert_eq!(plan(&tree, &file.join("caches")).roots, whole(&tree).roots);
 }
 
 #[test]
@@ -159,8 +162,8 @@ fn a_file_is_hashed_when_it_is_sent_and_afresh_means_all_are() {
     let new = planned.nodes.iter().find(|node| node.digest == Digest::of(b"new")).unwrap();
     assert!(new.read().unwrap_err().is::<crate::content::Changed>());
     let found = find(&Given::Files(tree.clone()), Some(&caches)).unwrap().afresh();
-    let afresh = found.plan(&Limits::default()).unwrap();
-    assert_eq!((afresh.extent, afresh.root), (Extent::Whole, whole(&tree).root));
+    let (_, afresh) = found.plan(&Limits::default()).unwrap();
+    assert_eq!((afresh.extent, afresh.roots), (Extent::Whole, whole(&tree).roots));
 }
 
 #[test]
