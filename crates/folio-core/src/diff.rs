@@ -277,10 +277,9 @@ fn compare_units(old: &AppView, new: &AppView) -> Vec<UnitChange> {
         let (kind, name) = key;
         UnitChange { kind, name, from, to }
     };
-    // A version that only came to be built is the same version.
-    let differs = |change: &UnitChange| {
-        let [from, to] = [&change.from, &change.to].map(|unit| unit.as_ref());
-        from.map(PlacedView::names) != to.map(PlacedView::names)
+    let differs = |change: &UnitChange| match (&change.from, &change.to) {
+        (Some(from), Some(to)) => !from.is_same(to),
+        _ => true,
     };
     keys.into_iter().map(change).filter(differs).collect()
 }

@@ -273,9 +273,14 @@ impl PlacedView {
         self.pending.as_ref().or(self.id.as_ref())
     }
 
-    /// What tells it from what the unit was at another moment: its newest version, and its draft.
-    pub(crate) fn names(&self) -> (Option<&VersionId>, Option<Digest>) {
-        (self.newest(), self.draft.then_some(self.digest))
+    /// Whether it is what a unit was at another moment: the same newest version and the same draft. A version that
+    /// only came to be built is the same; one of the same id with other content is of another unit of that name.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let waits = self.pending.is_some() || other.pending.is_some();
+        let drafts = [self, other].map(|unit| unit.draft.then_some(unit.digest));
+        self.newest() == other.newest()
+            && drafts[0] == drafts[1]
+            && (waits || self.digest == other.digest)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use folio_core::history::Moment;
 use folio_core::ports::Clock as _;
-use folio_core::request::{Cascade, Expect, Fields, Onto, Which};
+use folio_core::request::{Cascade, Expect, Fields, Onto, Publish, Which};
 use folio_model::{Kind, UnitKey};
 
 use crate::world::{World, app, function, id, package, refused, request, world};
@@ -307,4 +307,22 @@ async fn a_comparison_shows_settings_and_lines() {
     );
     let same = world.folio.diff(&app(), Kind::Function, &from, &from).await.unwrap();
     assert_eq!((same.files, same.fields), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn what_was_made_again_under_the_same_name_and_id_differs() {
+    let world = world().await;
+    let key = package("code");
+    let publish = async |text: &str| {
+        let request = Publish { id: Some(id("v1")), ..request(world.code(text).await) };
+        world.publish(&key, request).await.unwrap().app_version.unwrap()
+    };
+    let before = publish("one").await;
+    world.folio.delete(&world.caller, &key, Cascade::No, None).await.unwrap();
+    let after = publish("two").await;
+    let (from, to) = (Moment::Id(before.clone()), Moment::Id(after));
+    let diff = world.folio.app_diff(&app(), from.clone(), to).await.unwrap();
+    assert_eq!(diff.units.len(), 1);
+    let same = world.folio.app_diff(&app(), from, Moment::Id(before)).await.unwrap();
+    assert_eq!(same.units, []);
 }

@@ -58,7 +58,8 @@ impl FromStr for Digest {
     type Err = DigestError;
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let mut bytes = [0; 32];
-        let digits = text.strip_prefix(PREFIX).filter(|digits| *digits == digits.to_lowercase());
+        let is_lower = |digits: &&str| !digits.bytes().any(|digit| digit.is_ascii_uppercase());
+        let digits = text.strip_prefix(PREFIX).filter(is_lower);
         digits
             .and_then(|digits| hex::decode_to_slice(digits, &mut bytes).ok())
             .map(|()| Self(bytes))

@@ -6,6 +6,7 @@ mod clock;
 mod limits;
 mod server;
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,6 +124,7 @@ fn start_log(level: &str) -> Result<()> {
     let filter = EnvFilter::try_new(level)
         .map_err(|error| Problem::usage(format!("`{level}` is not a log level: {error}")))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = log.with_ansi(std::io::stderr().is_terminal());
     log.try_init().map_err(anyhow::Error::from_boxed)
 }
 

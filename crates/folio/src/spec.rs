@@ -13,4 +13,4 @@ mod send;
 pub(crate) use self::directory::{CONFIG_FILE, Manifest, Recall, Spec};
 pub(crate) use self::git::{Labels, provenance};
 pub(crate) use self::save::{Sheet, save};
-pub(crate) use self::send::{Wanted, is_forgotten, send};
+pub(crate) use self::send::{Wanted, is_forgotten, send, upload};

@@ -1,5 +1,7 @@
 //! Applying a directory again: what did not change is not sent again, and nobody can tell.
 
+use std::path::Path;
+
 use folio_testkit::transcript::Session;
 
 use crate::program::{session, works};
@@ -73,4 +75,44 @@ fn what_did_not_change_is_not_sent_again_unless_the_server_has_forgotten_it() {
     works(&session, "sed -i s/hello/other/ specs/all.yaml");
     let said = apply(&session);
     assert!(said.contains("1 function created: other\n1 function deleted: hello"), "{said}");
+}
+
+/// Serves the directory over TLS, and says on which port.
+const SECURE: &str = "\
+import http.server, ssl, sys
+server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1] + '/certificate.pem', sys.argv[1] + '/key.pem')
+server.socket = context.wrap_socket(server.socket, server_side=True)
+open('port', 'w').write(str(server.server_address[1]))
+server.serve_forever()
+";
+
+#[test]
+fn an_archive_is_fetched_over_https_from_whom_this_machine_trusts() {
+    let session = session(&[]);
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../folio-run/tests/fixtures");
+    session.write("serve.py", SECURE).unwrap();
+    session
+        .write("main.js", "module.exports = async () => ({ status: 200, body: 'far' });")
+        .unwrap();
+    works(&session, "folio spec init --name far --deployid far");
+    let manifests = MANIFESTS.split_once("---\n").unwrap().1;
+    let manifests = manifests.replace("archive://code", "https://localhost:PORT/main.js");
+    session.write("all.yaml", &manifests).unwrap();
+    works(&session, "mv all.yaml specs");
+    let apply = |trust: &str| {
+        let line = format!(
+            "python3 serve.py {} 2> /dev/null & trap \"kill $!\" EXIT; until [ -s port ]; do :; done; \
+             sed -i s/PORT/$(cat port)/ specs/all.yaml; {trust} folio spec version apply 2>&1; \
+             sed -i s/$(cat port)/PORT/ specs/all.yaml; rm port",
+            fixtures.display()
+        );
+        session.run(&line).unwrap().join("\n")
+    };
+    let said = apply("SSL_CERT_FILE=/dev/null");
+    assert!(said.contains("cannot fetch `https://localhost:"), "{said}");
+    let said = apply(&format!("SSL_CERT_FILE={}/certificate.pem", fixtures.display()));
+    assert!(said.contains("1 package created: code"), "{said}");
+    assert_eq!(works(&session, "folio invoke hello"), "far");
 }

@@ -18,6 +18,12 @@ pub struct Written {
     pub unknown: Vec<String>,
 }
 
+/// The groups whose kinds are known, so that any other is misspelt.
+const GROUPS: [&str; 2] = ["fission.io/", "folio.dev/"];
+
+/// Kinds of Fission that folio leaves alone.
+const FISSION_ONLY: [&str; 2] = ["Recorder", "Workflow"];
+
 /// Takes a document of a known kind; nothing if folio has no such kind.
 pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
     let Value::Object(object) = value else {
@@ -28,7 +34,12 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
         return Err(ManifestError::Unnamed("kind"));
     };
     let Some(kind) = KindEntry::find(kind).filter(|found| found.name == kind) else {
-        return Ok(None);
+        let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let is_ours = GROUPS.iter().any(|group| version.starts_with(group));
+        return match is_ours && !FISSION_ONLY.contains(&kind) {
+            true => Err(ManifestError::UnknownKind(kind.to_owned())),
+            false => Ok(None),
+        };
     };
     let version = match object.get("apiVersion").and_then(Value::as_str) {
         Some(version) if !version.starts_with("fission.io/") => version.to_owned(),
@@ -172,6 +183,12 @@ mod tests {
     #[test]
     fn only_known_kinds_in_known_versions_are_taken() {
         assert_eq!(written(json!({"kind": "Deployment"})).unwrap(), None);
+        let foreign = json!({"kind": "TimerTriger", "apiVersion": "v1"});
+        assert_eq!(written(foreign).unwrap(), None);
+        let left_alone = json!({"kind": "Workflow", "apiVersion": "fission.io/v1"});
+        assert_eq!(written(left_alone).unwrap(), None);
+        let misspelt = json!({"kind": "TimerTriger", "apiVersion": "fission.io/v1"});
+        assert!(matches!(written(misspelt), Err(ManifestError::UnknownKind(_))));
         let unknown = json!({"kind": "Function", "apiVersion": "folio.dev/v9"});
         assert!(matches!(written(unknown), Err(ManifestError::UnknownVersion { .. })));
         assert!(matches!(written(json!({"spec": {}})), Err(ManifestError::Unnamed("kind"))));

@@ -247,7 +247,7 @@ async fn validate(session: &Session, command: Validate) -> Result<()> {
         dry_run: true,
         git: None,
     };
-    let done = spec::send(session, spec, &wanted).await?;
+    let done = spec::send(session, &spec, &wanted).await?;
     done.result.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
     output::print("Validation Successful")
 }
@@ -268,7 +268,7 @@ async fn destroy(session: &Session, command: Destroy) -> Result<()> {
         dry_run: false,
         git: None,
     };
-    let done = spec::send(session, Spec::default(), &wanted).await?;
+    let done = spec::send(session, &Spec::default(), &wanted).await?;
     session.output.item(&done, |done| {
         let app = &wanted.app;
         let line = |unit: &folio_core::apply::AppliedUnit| {
@@ -331,13 +331,14 @@ impl Applier<'_> {
 
     async fn apply(&self) -> Result<()> {
         let Self { session, applying, .. } = self;
-        // Git looks at as many files as we do, so both look at the same time.
+        // Git looks at as many files as we do, so it looks while we do everything else.
         let directory = self.directory.clone();
         let git = tokio::task::spawn_blocking(move || spec::provenance(&directory));
         let app = session.app(None);
         let memories = session.cache.as_deref();
         let spec = self.read(&app, memories.map_or(Recall::Nothing, Recall::Before))?;
         let deployment = owner(&spec)?;
+        let uploaded = spec::upload(session, &spec).await?;
         let git = git.await?;
         match &git {
             None => output::talk("Spec doesn't belong to Git Tree."),
@@ -356,10 +357,10 @@ impl Applier<'_> {
             dry_run: applying.dry_run,
             git,
         };
-        let done = match spec::send(session, spec, &wanted).await {
+        let done = match uploaded.apply(session, &wanted).await {
             Err(error) if spec::is_forgotten(&error) => {
                 let spec = self.read(&app, Recall::Afresh(memories))?;
-                spec::send(session, spec, &wanted).await?
+                spec::send(session, &spec, &wanted).await?
             }
             sent => sent?,
         };

@@ -110,6 +110,9 @@ impl ArchiveSpec {
     }
 
     fn excluded(&self) -> Result<GlobSet> {
+        if self.exclude.is_empty() {
+            return Ok(GlobSet::empty());
+        }
         let mut set = GlobSetBuilder::new();
         for pattern in &self.exclude {
             let glob =

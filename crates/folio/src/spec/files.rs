@@ -1,6 +1,6 @@
 //! The files of a spec's packages: found on this machine or fetched, and uploaded as far as the server lacks them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use folio_core::Limits;
@@ -17,8 +17,8 @@ use crate::content::{self, Chosen, Given, Item};
 use crate::problem::{Cause, Problem};
 use crate::upload;
 
-/// The content of each manifest's parts.
-pub(super) type Contents = HashMap<(usize, Side), ContentRef>;
+/// The content of every manifest's parts, source and deployment, in the order of manifests.
+pub(super) type Contents = Vec<[Option<ContentRef>; 2]>;
 
 /// What a part of a package is made of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,8 +45,11 @@ pub(super) async fn upload(session: &Session, spec: &Spec) -> Result<Contents> {
     let Finder { parts, held, temporary, .. } = finder;
     let uploaded = upload_held(session, spec, held).await?;
     drop(temporary);
-    let content = |(part, place)| uploaded.get(&place).map(|content| (part, *content));
-    Ok(parts.into_iter().filter_map(content).collect())
+    let mut contents = vec![[None; 2]; spec.manifests.len()];
+    for ((index, side), place) in parts {
+        contents[index][side as usize] = uploaded.get(&place).copied();
+    }
+    Ok(contents)
 }
 
 /// Where the files of all parts are.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::directory::{Said, Side, Spec};
 use super::files::{self, Contents};
-use super::memory::Memory;
+use super::memory::Lesson;
 use crate::client::{self, Change};
 use crate::command::Session;
 
@@ -47,27 +47,45 @@ struct Request<'a> {
 }
 
 /// Uploads what is missing and applies the manifests.
-pub(crate) async fn send(session: &Session, spec: Spec, wanted: &Wanted) -> Result<Done<Applied>> {
-    let contents = files::upload(session, &spec).await?;
-    let Documents { written, known, digests } = Documents::of(&spec, &contents);
-    let lesson = spec.memory.as_ref().and_then(|memory| Memory::lesson(memory, &spec, &digests));
-    drop(spec);
-    let request = Request {
-        deployment: &wanted.deployment,
-        documents: written,
-        known,
-        form: wanted.form,
-        rest: wanted.rest,
-        others: wanted.others,
-        dry_run: wanted.dry_run,
-    };
-    let change = Change::new(Method::POST).body(&request)?.git(wanted.git.clone());
-    let path = ["apps", wanted.app.as_str(), "deployments"];
-    let done = session.client.change(&path, change).await?;
-    if let Some(lesson) = lesson.filter(|_| !wanted.dry_run) {
-        lesson.keep();
+pub(crate) async fn send(session: &Session, spec: &Spec, wanted: &Wanted) -> Result<Done<Applied>> {
+    upload(session, spec).await?.apply(session, wanted).await
+}
+
+/// A spec whose files are on the server.
+pub(crate) struct Uploaded {
+    documents: Documents,
+    lesson: Option<Lesson>,
+}
+
+/// Uploads the files of a spec, as far as the server lacks them.
+pub(crate) async fn upload(session: &Session, spec: &Spec) -> Result<Uploaded> {
+    let contents = files::upload(session, spec).await?;
+    let documents = Documents::of(spec, contents);
+    let memory = spec.memory.as_ref();
+    let lesson = memory.and_then(|memory| memory.lesson(spec, &documents.digests));
+    Ok(Uploaded { documents, lesson })
+}
+
+impl Uploaded {
+    /// Applies the manifests.
+    pub(crate) async fn apply(self, session: &Session, wanted: &Wanted) -> Result<Done<Applied>> {
+        let request = Request {
+            deployment: &wanted.deployment,
+            documents: self.documents.written,
+            known: self.documents.known,
+            form: wanted.form,
+            rest: wanted.rest,
+            others: wanted.others,
+            dry_run: wanted.dry_run,
+        };
+        let change = Change::new(Method::POST).body(&request)?.git(wanted.git.clone());
+        let path = ["apps", wanted.app.as_str(), "deployments"];
+        let done = session.client.change(&path, change).await?;
+        if let Some(lesson) = self.lesson.filter(|_| !wanted.dry_run) {
+            lesson.keep();
+        }
+        Ok(done)
     }
-    Ok(done)
 }
 
 /// Whether the server no longer has something that it was sent before.
@@ -85,10 +103,9 @@ struct Documents {
 }
 
 impl Documents {
-    fn of(spec: &Spec, contents: &Contents) -> Self {
+    fn of(spec: &Spec, contents: Contents) -> Self {
         let mut documents = Self::default();
-        for (index, manifest) in spec.manifests.iter().enumerate() {
-            let [source, deployment] = Side::ALL.map(|side| contents.get(&(index, side)).copied());
+        for (manifest, [source, deployment]) in spec.manifests.iter().zip(contents) {
             let digest = match &manifest.said {
                 Said::Before(before) => {
                     let digest = before.digest;
