@@ -16,6 +16,7 @@ use std::str::FromStr;
 
 use folio_model::{
     AppName, AppPlan, Live, LiveMode, Place, Pointer, ReleaseId, ReleaseIdError, ReleaseState,
+    VersionId,
 };
 
 pub use self::error::Error;
@@ -136,19 +137,25 @@ impl Folio {
     /// Releases the newest app version of every app that never had a release: what a server finds that was written
     /// before there were releases.
     pub async fn release_first(&self) -> Result<(), folio::Error> {
-        let apps = self.look(|state| state.apps()).await.map_err(folio::Error::from)?;
-        for app in apps {
+        let unreleased = self
+            .look(|state| {
+                let mut found = Vec::new();
+                for app in state.apps()? {
+                    if never_released(state, &app)?.is_some() {
+                        found.push(app);
+                    }
+                }
+                Ok::<_, StoreError>(found)
+            })
+            .await
+            .map_err(folio::Error::from)?;
+        for app in unreleased {
             let caller = Caller::new(folio_model::Actor::system());
             let of = app.clone();
             self.commit(&caller, &app, move |builder| {
-                let released =
-                    !builder.state.releases(&of, Releases::Before(u64::MAX, 1))?.is_empty();
-                let newest = builder.state.app_version_at(&of, None)?.filter(|_| !released);
-                let Some(newest) = newest else { return Ok(()) };
-                let entry = builder.state.entry(newest.entry)?;
-                if !entry.is_some_and(|entry| entry.unreleased) {
-                    builder.say(format!("release app version {}", newest.id));
-                    make(builder, newest.id)?;
+                if let Some(newest) = never_released(builder.state, &of)? {
+                    builder.say(format!("release app version {newest}"));
+                    make(builder, newest)?;
                 }
                 Ok::<_, folio::Error>(())
             })
@@ -156,6 +163,16 @@ impl Folio {
         }
         Ok(())
     }
+}
+
+/// The newest app version of an app that never had a release, unless nobody wanted one.
+fn never_released(state: &dyn State, app: &AppName) -> Result<Option<VersionId>, StoreError> {
+    if !state.releases(app, Releases::Before(u64::MAX, 1))?.is_empty() {
+        return Ok(None);
+    }
+    let Some(newest) = state.app_version_at(app, None)? else { return Ok(None) };
+    let held = state.entry(newest.entry)?.is_some_and(|entry| entry.unreleased);
+    Ok((!held).then_some(newest.id))
 }
 
 fn known(state: &dyn State, app: &AppName) -> Result<(), folio::Error> {
