@@ -2,6 +2,7 @@
 //! Start at [`Db::open`]; everything else goes through [`Db::write`] and [`Db::read`].
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -155,7 +156,7 @@ impl Db {
 
 fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     let context = "back up the database";
-    let made = File::options().write(true).create_new(true).open(to);
+    let made = File::options().write(true).create_new(true).mode(0o600).open(to);
     let file = made.map_err(|error| StoreError::failed(context, error))?;
     let conn = directory::open_read_only(from)?;
     settings::reader(&conn)?;
