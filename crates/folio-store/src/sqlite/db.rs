@@ -39,7 +39,7 @@ struct Shared {
     writer: Option<Writer>,
     readers: Arc<Readers>,
     directory: PathBuf,
-    _lock: Option<File>,
+    _lock: Option<directory::Lock>,
 }
 
 impl Db {
@@ -69,7 +69,7 @@ impl Db {
         Ok(db)
     }
 
-    fn of(directory: &Path, options: Options, owned: Option<(Writer, File)>) -> Self {
+    fn of(directory: &Path, options: Options, owned: Option<(Writer, directory::Lock)>) -> Self {
         let (writer, lock) = owned.unzip();
         let readers = Arc::new(Readers::new(directory.to_owned(), options.readers_max));
         let shared = Shared { writer, readers, directory: directory.to_owned(), _lock: lock };
