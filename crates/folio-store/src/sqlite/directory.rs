@@ -112,3 +112,18 @@ fn schema_in_header(path: &Path) -> Result<u32, StoreError> {
 fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_given_back_although_a_process_that_starts_has_its_lock_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = lock(directory.path()).unwrap();
+        let inherited = held.0.try_clone().unwrap();
+        drop(held);
+        lock(directory.path()).unwrap();
+        drop(inherited);
+    }
+}
