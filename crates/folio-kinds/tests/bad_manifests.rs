@@ -1,5 +1,6 @@
 //! Manifests that say something impossible are refused with the place, and nothing else happens.
 
+use folio_kinds::spec::{self, Contents};
 use folio_kinds::{Manifest, convert, explain};
 
 fn refused(text: &str, to: &str) -> String {
@@ -107,4 +108,20 @@ fn a_property_is_explained_in_any_version() {
     let list = explain("route.spec.targets", None).unwrap();
     assert_eq!(list.ty, "[]object");
     assert_eq!(list.fields.len(), 2);
+}
+
+#[test]
+fn what_a_manifest_of_fission_lacks_is_said_by_its_own_fields() {
+    let says = |kind: &str, spec: &str, expected: &str| {
+        let text =
+            format!("apiVersion: fission.io/v1\nkind: {kind}\nmetadata: {{name: a}}\nspec: {spec}");
+        let manifest = Manifest::parse_all(&text).unwrap().remove(0);
+        let error = spec::unit(&manifest, Contents::default()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}\ngives: {error}\nnot: {expected}");
+    };
+    let to = "functionref: {type: name, name: hello}";
+    let route = format!("{{relativurl: /a, {to}}}");
+    says("HTTPTrigger", &route, "it has neither `relativeurl` nor `prefix`");
+    let environment = "{version: 2, runtime: {image: acme/cobol}}";
+    says("Environment", environment, "spec.runtime.image: `acme/cobol` is no image");
 }

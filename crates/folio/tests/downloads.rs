@@ -114,8 +114,8 @@ fn what_is_remembered_of_a_directory_is_not_taken_for_what_a_server_has() {
     works(&session, publish);
     works(&session, &elsewhere);
     works(&session, &format!("{publish} --no-cache"));
-    works(&session, "test \"$(ls .cache/folio | wc -l)\" = 1");
-    works(&session, "echo damage > .cache/folio/* && echo three > d/a");
+    works(&session, "test \"$(ls $XDG_CACHE_HOME/folio | wc -l)\" = 1");
+    works(&session, "echo damage > $XDG_CACHE_HOME/folio/* && echo three > d/a");
     works(&session, publish);
     works(&session, "folio pkg version download p --file - > got.zip");
     let mut archive =

@@ -76,6 +76,7 @@ fn a_flipped_byte_in_the_database_is_found() {
     let mut session = filled();
     // A backup's database is one file without a log beside it.
     works(&session, "folio backup copy");
+    assert_eq!(works(&session, "stat -c %a copy/folio.db"), "600");
     session.stop();
     fs::remove_dir_all(session.data()).unwrap();
     fs::rename(session.directory().join("copy"), session.data()).unwrap();

@@ -1,4 +1,4 @@
-//! Applying a directory again: what did not change is not sent again, and nobody can tell.
+//! Applying a directory again, with what is remembered here and on the server, and without.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn apply(session: &Session) -> String {
 }
 
 #[test]
-fn what_did_not_change_is_not_sent_again_unless_the_server_has_forgotten_it() {
+fn applying_again_is_right_whether_or_not_the_server_remembers() {
     let mut session = session(&[]);
     works(&session, "folio spec init --name memory --deployid memory");
     session

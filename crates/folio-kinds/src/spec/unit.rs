@@ -41,7 +41,10 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
     complete(kind, &mut hub, contents);
     let stored = Stored::of_value(kind, hub).map_err(incomplete)?;
     let spec = mapping::snapshot(&stored).map_err(|error| match error {
-        MappingError::Incomplete { why, .. } => incomplete(format!("spec: {why}")),
+        MappingError::Incomplete { why, .. } => {
+            let why = in_fissions_words(manifest, &why).unwrap_or_else(|| format!("spec: {why}"));
+            incomplete(why)
+        }
         other => incomplete(other.to_string()),
     })?;
     let spec = match spec {
@@ -54,6 +57,28 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
         other => other,
     };
     Ok(Unit { name, spec, idle })
+}
+
+/// What a manifest of Fission lacks, said by its own fields.
+fn in_fissions_words(manifest: &Manifest, why: &str) -> Option<String> {
+    let value = manifest.as_value();
+    if value["apiVersion"] != "fission.io/v1" {
+        return None;
+    }
+    let lacks = |field: &str| why.contains(&format!("missing field `{field}`"));
+    match value["kind"].as_str()? {
+        "HTTPTrigger" if lacks("path") => Some(
+            "spec: it has neither `relativeurl` nor `prefix`, so nothing leads to it".to_owned(),
+        ),
+        "Environment" if lacks("runtime") => {
+            let image = value["spec"]["runtime"]["image"].as_str().unwrap_or_default();
+            Some(format!(
+                "spec.runtime.image: `{image}` is no image that folio can stand in for; those of \
+                 Fission for node and python are, such as fission/node-env and fission/python-env"
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// Fills in what manifests leave to the platform.

@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use folio_core::ports::StoreError;
@@ -40,7 +40,7 @@ fn copy_pack(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(shelf) = to.parent() {
         fs::create_dir_all(shelf)?;
     }
-    let mut copy = File::options().write(true).create_new(true).open(to)?;
+    let mut copy = File::options().write(true).create_new(true).mode(0o600).open(to)?;
     io::copy(&mut source, &mut copy)?;
     copy.sync_all()
 }

@@ -2,6 +2,7 @@
 //! Start at [`Db::open`]; everything else goes through [`Db::write`] and [`Db::read`].
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ struct Shared {
     writer: Option<Writer>,
     readers: Arc<Readers>,
     directory: PathBuf,
-    _lock: Option<File>,
+    _lock: Option<directory::Lock>,
 }
 
 impl Db {
@@ -68,7 +69,7 @@ impl Db {
         Ok(db)
     }
 
-    fn of(directory: &Path, options: Options, owned: Option<(Writer, File)>) -> Self {
+    fn of(directory: &Path, options: Options, owned: Option<(Writer, directory::Lock)>) -> Self {
         let (writer, lock) = owned.unzip();
         let readers = Arc::new(Readers::new(directory.to_owned(), options.readers_max));
         let shared = Shared { writer, readers, directory: directory.to_owned(), _lock: lock };
@@ -155,7 +156,7 @@ impl Db {
 
 fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     let context = "back up the database";
-    let made = File::options().write(true).create_new(true).open(to);
+    let made = File::options().write(true).create_new(true).mode(0o600).open(to);
     let file = made.map_err(|error| StoreError::failed(context, error))?;
     let conn = directory::open_read_only(from)?;
     settings::reader(&conn)?;

@@ -35,12 +35,23 @@ pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// The right to use a data directory, until it is dropped.
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Said, not left to the closing of the file: a process that is just being started has it open, too, until it
+        // becomes another program. If it cannot be said, closing it is what is left.
+        drop(self.0.unlock());
+    }
+}
+
 /// Takes the directory for this process. The kernel gives it back when the process ends, however it ends.
-pub(crate) fn lock(directory: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(directory: &Path) -> Result<Lock, StoreError> {
     let failed = |error| StoreError::failed("lock the data directory", error);
     let file = open_private(&directory.join("lock")).map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => {
             Err(StoreError::Locked { directory: directory.display().to_string() })
         }
@@ -100,4 +111,19 @@ fn schema_in_header(path: &Path) -> Result<u32, StoreError> {
 
 fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_given_back_although_a_process_that_starts_has_its_lock_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = lock(directory.path()).unwrap();
+        let inherited = held.0.try_clone().unwrap();
+        drop(held);
+        lock(directory.path()).unwrap();
+        drop(inherited);
+    }
 }

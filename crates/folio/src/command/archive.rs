@@ -94,6 +94,10 @@ async fn put(session: &Session, path: PathBuf) -> Result<Digest> {
             .hint("directories need no archive: --src and --deploy take them")
             .into());
     }
+    if path.is_file() && !content::is_archive(&path)? {
+        let problem = Problem::new(format!("`{}` is not an archive", path.display()));
+        return Err(problem.hint("give a zip, tar or tar.gz; --code takes a single file").into());
+    }
     let Server { limits } = session.client.get(&[], &[]).await?;
     let given = Given::Files(path);
     let found = content::find(&given, None)?;
