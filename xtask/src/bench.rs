@@ -26,6 +26,8 @@ pub(crate) enum Subject {
     Gateway,
     /// Ten thousand functions in one spec directory against git
     Apply,
+    /// Executions accepted per second, and the cost of a page of a million
+    Executions,
     /// Generating the types of six real providers, and converting between versions
     Hub,
 }
@@ -55,6 +57,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             build()?;
             apply::run()
         }
+        Subject::Executions => bench("folio-store", "executions"),
         Subject::Hub => {
             bench("hubgen", "generate")?;
             bench("hubgen-example", "conversions")

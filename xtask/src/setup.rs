@@ -11,6 +11,7 @@ use crate::run::{self, Program};
 /// A command some test runs, and the package that brings it.
 const NEEDED: &[(&str, &str)] = &[
     ("git", "git"),
+    ("python3", "python3"),
     // Transcripts are run by a shell, and compare and pack files as a user would.
     ("bash", "bash"),
     ("cmp", "diffutils"),
@@ -24,9 +25,29 @@ const NEEDED: &[(&str, &str)] = &[
     ("mount", "mount"),
 ];
 
+/// Clients of others that tests run as they come, from PyPI.
+const CLIENTS: [&str; 2] = ["python-qinlingclient==5.1.1", "python-openstackclient"];
+
 /// Installs what the tests need.
 pub(crate) fn run() -> Result<()> {
-    install(NEEDED)
+    install(NEEDED)?;
+    clients()
+}
+
+/// Makes a virtual environment with the clients beside what cargo builds, unless it is there.
+fn clients() -> Result<()> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let place = target.unwrap_or_else(|| run::root().join("target")).join("clients");
+    if place.join("bin/openstack").is_file() {
+        return Ok(());
+    }
+    let text = place.to_str().context("the project's path is not text")?;
+    run::say(&format!("installing {} in {text}", CLIENTS.join(", ")));
+    run::stream(&Program::new("python3", &["-m", "venv", "--clear", text]))?;
+    let pip = format!("{text}/bin/pip");
+    let arguments = [&["install", "--quiet"], &CLIENTS[..]].concat();
+    run::stream(&Program::new(&pip, &arguments))
+        .with_context(|| "cannot install the clients that tests run".to_owned())
 }
 
 /// Installs what is missing. Only root can; anyone else is told what to run.

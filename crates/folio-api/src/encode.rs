@@ -4,6 +4,7 @@ mod answered;
 mod file;
 mod lines;
 mod metrics;
+mod text;
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -17,6 +18,7 @@ pub(crate) use self::answered::Answered;
 pub(crate) use self::file::File;
 pub(crate) use self::lines::Lines;
 pub(crate) use self::metrics::Metrics;
+pub(crate) use self::text::{Made, Text};
 use crate::openapi::Schemas;
 use crate::operation::{Encode, Output};
 
@@ -119,6 +121,7 @@ macro_rules! revised {
     )*};
 }
 revised!(
+    folio_core::binding::BindingView,
     folio_core::canary::CanaryView,
     folio_core::config::ConfigView,
     folio_core::environment::EnvironmentView,
@@ -169,4 +172,5 @@ plain!(
     folio_core::view::Removed,
     folio_core::view::ResolvedView,
     folio_core::view::VersionView,
+    folio_model::Execution,
 );

@@ -25,7 +25,8 @@ const BY_CLASS: [(Class, StatusCode); 11] = [
 ];
 
 /// Codes for which HTTP has a more exact status than for their class.
-const BY_CODE: [(Code, StatusCode); 5] = [
+const BY_CODE: [(Code, StatusCode); 6] = [
+    (Code("webhook_too_often"), StatusCode::TOO_MANY_REQUESTS),
     (crate::refusal::METHOD_NOT_ALLOWED, StatusCode::METHOD_NOT_ALLOWED),
     (Code("stale"), StatusCode::PRECONDITION_FAILED),
     (Code("function_failed"), StatusCode::INTERNAL_SERVER_ERROR),

@@ -3,10 +3,12 @@
 pub(crate) mod aliases;
 pub(crate) mod apps;
 pub(crate) mod archives;
+pub(crate) mod bindings;
 pub(crate) mod canaries;
 pub(crate) mod configs;
 pub(crate) mod deployments;
 pub(crate) mod environments;
+pub(crate) mod executions;
 pub(crate) mod history;
 pub(crate) mod releases;
 pub(crate) mod routes;

@@ -11,6 +11,7 @@ mod frames;
 mod handle;
 mod openapi;
 mod operation;
+mod qinling;
 mod refusal;
 mod router;
 mod serve;

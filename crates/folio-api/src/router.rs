@@ -35,6 +35,7 @@ pub fn router(folio: Folio) -> Router {
         .on_eos(())
         .on_failure(());
     routes
+        .merge(crate::qinling::routes())
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn(explain))

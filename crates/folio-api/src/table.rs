@@ -3,8 +3,8 @@
 use axum::http::Method;
 
 use crate::handle::{
-    aliases, apps, archives, canaries, configs, deployments, environments, history, releases,
-    routes, running, secrets, service, storage, tags, triggers, units, versions,
+    aliases, apps, archives, bindings, canaries, configs, deployments, environments, executions,
+    history, releases, routes, running, secrets, service, storage, tags, triggers, units, versions,
 };
 use crate::operation::{Operation, Place};
 
@@ -29,6 +29,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_releases(),
         of_history(),
         of_running(),
+        of_executions(),
+        of_bindings(),
     ]
     .into_iter()
     .flatten()
@@ -224,6 +226,41 @@ fn of_running() -> Vec<Operation> {
         Operation::new(get(STATUS), "status", "Say what runs, and how guarded", running::status),
         Operation::new(get(MEASURES), "measures", MEASURED, running::measures),
         Operation::new(get("/metrics"), "metrics", "The same as OpenMetrics", running::metrics),
+    ]
+}
+
+fn of_executions() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/executions";
+    const ONE: &str = "/folio/v1/apps/{app}/executions/{id}";
+    const LOG: &str = "/folio/v1/apps/{app}/executions/{id}/log";
+    const CANCEL: &str = "/folio/v1/apps/{app}/executions/{id}/cancel";
+    const LIST: &str = "List executions, newest first";
+    vec![
+        Operation::new(get(ALL), "listExecutions", LIST, executions::list),
+        Operation::new(post(ALL), "createExecution", "Run a function", executions::create),
+        Operation::new(get(ONE), "showExecution", "Show an execution", executions::show),
+        Operation::new(get(LOG), "executionLog", "Give what it printed", executions::log),
+        Operation::new(post(CANCEL), "cancelExecution", "End one that runs", executions::cancel),
+        Operation::new(delete(ONE), "deleteExecution", "Forget one", executions::delete),
+    ]
+}
+
+fn of_bindings() -> Vec<Operation> {
+    const JOBS: &str = "/folio/v1/apps/{app}/jobs";
+    const JOB: &str = "/folio/v1/apps/{app}/jobs/{id}";
+    const HOOKS: &str = "/folio/v1/apps/{app}/webhooks";
+    const HOOK: &str = "/folio/v1/apps/{app}/webhooks/{id}";
+    vec![
+        Operation::new(get(JOBS), "listJobs", "List jobs", bindings::jobs),
+        Operation::new(post(JOBS), "createJob", "Make a job", bindings::create_job),
+        Operation::new(get(JOB), "showJob", "Show a job", bindings::job),
+        Operation::new(patch(JOB), "updateJob", "Change a job", bindings::update_job),
+        Operation::new(delete(JOB), "deleteJob", "Delete a job", bindings::delete),
+        Operation::new(get(HOOKS), "listWebhooks", "List webhooks", bindings::webhooks),
+        Operation::new(post(HOOKS), "createWebhook", "Make a webhook", bindings::create_webhook),
+        Operation::new(get(HOOK), "showWebhook", "Show a webhook", bindings::webhook),
+        Operation::new(patch(HOOK), "updateWebhook", "Change one", bindings::update_webhook),
+        Operation::new(delete(HOOK), "deleteWebhook", "Delete a webhook", bindings::delete),
     ]
 }
 

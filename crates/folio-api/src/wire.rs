@@ -1,5 +1,7 @@
 //! Bodies that exist only here: what requests carry, and lists around the core's views.
 
+mod bindings;
+mod executions;
 mod releases;
 
 use folio_core::Limits;
@@ -18,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::decode::At;
 use crate::encode::Wire;
 
+pub(crate) use self::bindings::{NewJob, NewJobFields, NewWebhook, NewWebhookFields};
+pub(crate) use self::executions::NewExecution;
 pub(crate) use self::releases::{NewApp, NewLive, NewRelease, NewReleaseTag, RollBackLive};
 
 /// Makes a unit with a draft.

@@ -65,7 +65,9 @@ impl World {
     async fn new(folio: Folio, directory: Option<TempDir>) -> Self {
         let logs = Arc::new(Logs::new(64 * 1024));
         let folio = folio.with_vault(Arc::new(TestVault));
-        let folio = folio.with_runtime(Arc::new(Echo), Arc::new(MemoryQueue::default()), logs);
+        let queue = Arc::new(MemoryQueue::default());
+        let folio = folio.with_runtime(Arc::new(Echo), queue.clone(), logs);
+        let folio = folio.with_executions(queue);
         let token = folio.draw_token();
         folio.admit(&"ada".parse().unwrap(), &token).await.unwrap();
         Self::with(folio, token.reveal(), directory)

@@ -27,6 +27,8 @@ async fn journey(world: &World) {
     aliases(world).await;
     tags(world).await;
     running(world).await;
+    executions(world).await;
+    bindings(world).await;
     settings(world).await;
     deployments(world).await;
     looking_back(world).await;
@@ -94,6 +96,64 @@ async fn apps(world: &World) {
     world.get(&shop).await.refused(404, "app_not_found");
     let odd = world.call("DELETE", APP).header("Folio-Releasing", "maybe").send().await;
     odd.refused(400, "bad_request");
+}
+
+async fn executions(world: &World) {
+    let all = format!("{APP}/executions");
+    let new = json!({ "function": "hello", "input": "{}", "description": "by hand" });
+    let made = world.post(&all, new).await.made();
+    assert_eq!((&made["status"], &made["function"]), (&json!("success"), &json!("hello")));
+    let one = format!("{all}/{}", made["id"].as_str().unwrap());
+    assert_eq!(world.get(&one).await.ok(), made);
+    let log = world.get(&format!("{one}/log")).await;
+    assert_eq!(log.header("content-type"), "text/plain; charset=utf-8");
+    assert!(log.bytes.starts_with(b"Start execution: "));
+    let later = world.post(&all, json!({ "function": "hello@latest", "mode": "async" })).await;
+    let later = later.made();
+    let waiting = format!("{all}/{}", later["id"].as_str().unwrap());
+    let listed = world.get(&format!("{all}?status=running&function=hello&limit=1")).await.ok();
+    assert_eq!(listed["items"][0], later);
+    let cancelled = world.call("POST", &format!("{waiting}/cancel")).send().await.ok();
+    assert_eq!(cancelled["status"], "cancelled");
+    world.call("POST", &format!("{waiting}/cancel")).send().await.refused(409, "execution_ended");
+    world.delete(&one).await.ok();
+    world.get(&one).await.refused(404, "execution_not_found");
+    world.get(&format!("{all}/x")).await.refused(400, "bad_request");
+    world.get(&format!("{all}?status=odd")).await.refused(400, "bad_request");
+    world.post(&all, json!({ "function": "nobody" })).await.refused(404, "unit_not_found");
+}
+
+async fn bindings(world: &World) {
+    let jobs = format!("{APP}/jobs");
+    let new = json!({ "function": "hello", "name": "nightly", "pattern": "0 0 * * *", "count": 2 });
+    let made = world.post(&jobs, new).await.made();
+    assert_eq!(
+        (&made["name"], &made["terms"]["job"]["status"]),
+        (&json!("nightly"), &json!("running"))
+    );
+    let job = format!("{jobs}/{}", made["id"].as_str().unwrap());
+    assert_eq!(world.get(&job).await.ok()["left"], 2);
+    let paused = world.call("PATCH", &job).json(&json!({ "status": "paused" })).send().await.ok();
+    assert_eq!(paused["terms"]["job"]["status"], "paused");
+    assert_eq!(world.get(&jobs).await.ok()["items"].as_array().map(Vec::len), Some(1));
+    world.post(&jobs, json!({ "function": "hello" })).await.refused(400, "job_incomplete");
+    let odd = json!({ "function": "hello", "pattern": "x" });
+    world.post(&jobs, odd).await.refused(400, "bad_schedule");
+    world.delete(&job).await.ok();
+    world.get(&job).await.refused(404, "binding_not_found");
+    let hooks = format!("{APP}/webhooks");
+    let made = world.post(&hooks, json!({ "function": "hello@latest" })).await.made();
+    let hook = format!("{hooks}/{}", made["id"].as_str().unwrap());
+    let said = json!({ "description": "for all", "callsPerMinuteMax": 1 });
+    let said = world.call("PATCH", &hook).json(&said).send().await.ok();
+    assert_eq!(said["description"], "for all");
+    assert_eq!(world.get(&hook).await.ok()["function"], "hello");
+    assert_eq!(world.get(&hooks).await.ok()["items"].as_array().map(Vec::len), Some(1));
+    let id = made["id"].as_str().unwrap().parse().unwrap();
+    let started = world.folio.call_webhook(id, None).await.unwrap();
+    world.delete(&format!("{APP}/executions/{}", started.id)).await.ok();
+    assert!(world.folio.call_webhook(id, None).await.is_err(), "once in a minute");
+    world.delete(&hook).await.ok();
 }
 
 async fn deployments(world: &World) {

@@ -10,6 +10,7 @@ mod hostile;
 mod journey;
 mod listening;
 mod names;
+mod qinling;
 mod repeat;
 mod runtime;
 mod upload;

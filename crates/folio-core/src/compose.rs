@@ -1,12 +1,13 @@
 //! Makes a complete spec out of the fields a command gives and what they are laid over. Content is found and
 //! measured here, before any transaction starts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
     AppName, Bag, Content, Digest, FunctionSpec, Kind, Layout, Name, NodeKind, PackageSpec,
     RunSettings, Snapshot, SnapshotError, Tree, TreeEntry, TreeTotals,
 };
+use serde_json::json;
 
 use crate::archive;
 use crate::code::UsedPackage;
@@ -201,6 +202,7 @@ pub(crate) struct Given {
     pub(crate) unset: BTreeSet<String>,
     pub(crate) configs: Option<Vec<Mounting>>,
     pub(crate) secrets: Option<Vec<Mounting>>,
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// Where a spec is made, and how the environment is found that it freezes.
@@ -273,6 +275,7 @@ impl Folio {
             unset: fields.unset,
             configs: fields.configs,
             secrets: fields.secrets,
+            annotations: fields.annotations,
         })
     }
 
@@ -323,6 +326,24 @@ fn check_size(what: &'static str, found: u64, max: u64) -> Result<(), Error> {
     if found > max { Err(Error::TooLarge { what, found, max }) } else { Ok(()) }
 }
 
+/// Lays annotations over those that the metadata in a bag has.
+pub(crate) fn annotated(mut bag: Bag, given: &BTreeMap<String, String>) -> Bag {
+    if given.is_empty() {
+        return bag;
+    }
+    let metadata = bag.entry("metadata".to_owned()).or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    if !metadata["annotations"].is_object() {
+        metadata["annotations"] = json!({});
+    }
+    for (key, value) in given {
+        metadata["annotations"][key.as_str()] = json!(value);
+    }
+    bag
+}
+
 /// Lays fields over a package's spec. New content replaces all of the old content.
 pub(crate) fn package(
     scope: Scope<'_>,
@@ -337,6 +358,7 @@ pub(crate) fn package(
         (settings, "settings of how it is run"),
         (given.configs.is_some(), "configs"),
         (given.secrets.is_some(), "secrets"),
+        (!given.annotations.is_empty(), "annotations"),
     ];
     if let Some((_, field)) = for_functions.into_iter().find(|(given, _)| *given) {
         return Err(Error::NotForPackages { name: name.clone(), field });
@@ -417,7 +439,7 @@ pub(crate) fn function(
             given.secrets.as_deref(),
             base.map_or(&[], |base| &base.secrets),
         )?,
-        bag: base.map(|base| base.bag.clone()).unwrap_or_default(),
+        bag: annotated(base.map(|base| base.bag.clone()).unwrap_or_default(), &given.annotations),
     };
     Snapshot::Function(spec.clone()).validate()?;
     Ok(spec)

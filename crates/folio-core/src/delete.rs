@@ -128,17 +128,11 @@ impl Folio {
         if !matches!(key.kind, Kind::Function | Kind::Package) {
             return Err(Error::VersionsKept(key.kind));
         }
+        self.refuse_running(key, &which).await?;
         let (app, key) = (key.app.clone(), key.clone());
         self.commit(caller, &app, move |builder| {
             let unit = expected(builder.state, &key, expect)?;
-            let versions = match &which {
-                Which::One(at) => vec![one(builder.state, &unit, at)?],
-                Which::All => builder.state.versions(unit.uid, Page::ALL)?,
-            };
-            let what = match &which {
-                Which::One(at) => format!("version {at} of {}", unit.key),
-                Which::All => format!("the versions of {}", unit.key),
-            };
+            let (what, versions) = doomed(builder.state, &unit, &which)?;
             let victims = victims(builder.state, &unit, versions)?;
             let referrers = version_referrers(builder.state, &unit, &victims)?;
             refuse_if_used(what.clone(), which == Which::All, referrers)?;
@@ -147,6 +141,37 @@ impl Folio {
             Ok(removed)
         })
         .await
+    }
+
+    /// Refuses to delete versions that executions run on. They are records outside the ledger, so one that begins
+    /// after this finds its version gone, and says so.
+    async fn refuse_running(&self, key: &UnitKey, which: &Which) -> Result<(), Error> {
+        let Some(record) = &self.executions else { return Ok(()) };
+        let (key, chosen) = (key.clone(), which.clone());
+        let (what, several, going) = self
+            .look(move |state| {
+                let unit = resolve::unit(state, &key)?;
+                let (what, versions) = doomed(state, &unit, &chosen)?;
+                let going = keys(&victims(state, &unit, versions)?);
+                Ok::<_, Error>((what, chosen == Which::All, going))
+            })
+            .await?;
+        let mut referrers = Vec::new();
+        let units: BTreeSet<_> = going.iter().map(|key| key.unit).collect();
+        for unit in units {
+            if record.running(unit, None).await?.is_empty() {
+                continue;
+            }
+            for key in going.iter().filter(|key| key.unit == unit) {
+                let running = record.running(unit, Some(key.number)).await?;
+                referrers.extend(
+                    running
+                        .into_iter()
+                        .map(|id| Referrer { kind: "execution".to_owned(), name: id.to_string() }),
+                );
+            }
+        }
+        refuse_if_used(what, several, referrers)
     }
 
     /// Deletes a unit with its draft, versions and aliases, and what uses a package's versions.
@@ -188,6 +213,16 @@ impl Folio {
         })
         .await
     }
+}
+
+/// The versions to delete, and what to call them.
+fn doomed(state: &dyn State, unit: &Unit, which: &Which) -> Result<(String, Vec<Version>), Error> {
+    Ok(match which {
+        Which::One(at) => (format!("version {at} of {}", unit.key), vec![one(state, unit, at)?]),
+        Which::All => {
+            (format!("the versions of {}", unit.key), state.versions(unit.uid, Page::ALL)?)
+        }
+    })
 }
 
 fn expected(state: &dyn State, key: &UnitKey, expect: Option<u64>) -> Result<Unit, Error> {

@@ -1,7 +1,7 @@
 //! Environments: what runs and builds code. Every change of one is a version; functions and packages freeze the
 //! one they were published in, so neither changing nor deleting it touches anything published.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use folio_model::{
@@ -15,7 +15,7 @@ use crate::builder::{Builder, NewVersion};
 use crate::ports::{State, StoreError};
 use crate::request::{Caller, Cascade, Onto};
 use crate::view::{self, Done, Removed, VersionView};
-use crate::{Class, Code, Explain, Folio, code, delete, folio, history, publish, resolve};
+use crate::{Class, Code, Explain, Folio, code, compose, delete, folio, history, publish, resolve};
 
 /// Why an environment was not found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -170,6 +170,9 @@ pub struct EnvironmentFields {
     /// What its functions can reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// What its metadata says besides its name, laid over what it says; folio keeps it and never reads it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 impl EnvironmentFields {
@@ -332,7 +335,7 @@ fn lay_over(
         builder,
         poolsize: fields.poolsize.or(base.poolsize),
         network: fields.network.unwrap_or(base.network),
-        bag: base.bag,
+        bag: compose::annotated(base.bag, &fields.annotations),
     };
     Snapshot::Environment(spec.clone()).validate()?;
     Ok(spec)

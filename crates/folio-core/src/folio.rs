@@ -7,16 +7,18 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{AppName, Change, Digest, Entry};
+use folio_model::{Actor, AppName, Change, Digest, Entry, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::binding::Calls;
 use crate::build::Builds;
 use crate::builder::Builder;
 use crate::canary::Windows;
+use crate::execution::AtWork;
 use crate::logs::Logs;
 use crate::ports::{
-    Blobs, Clock, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
+    Blobs, Clock, Executions, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
 };
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
@@ -33,6 +35,9 @@ pub struct Folio {
     pub(crate) settings: Settings,
     pub(crate) serving: Arc<Serving>,
     pub(crate) queue: Option<Arc<dyn Queue>>,
+    pub(crate) executions: Option<Arc<dyn Executions>>,
+    pub(crate) at_work: Arc<AtWork>,
+    pub(crate) calls: Arc<Calls>,
     pub(crate) builds: Arc<Builds>,
     pub(crate) paths: Arc<Paths>,
     pub(crate) fires: Arc<Fires>,
@@ -40,6 +45,8 @@ pub struct Folio {
     pub(crate) messages: Option<Arc<dyn Messages>>,
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) applied: Arc<apply::Memory>,
+    /// Who comes without a token, if anybody may.
+    pub(crate) open_to: Option<Actor>,
 }
 
 /// What an operator may set.
@@ -125,6 +132,9 @@ impl Folio {
             settings,
             serving: Arc::default(),
             queue: None,
+            executions: None,
+            at_work: Arc::default(),
+            calls: Arc::default(),
             builds: Arc::default(),
             paths: Arc::default(),
             fires: Arc::default(),
@@ -132,6 +142,7 @@ impl Folio {
             messages: None,
             vault: Arc::new(NoVault),
             applied: Arc::default(),
+            open_to: None,
         }
     }
 
@@ -147,10 +158,27 @@ impl Folio {
         Self { serving: Arc::new(Serving::new(running)), queue: Some(queue), ..self }
     }
 
+    /// Adds the record of executions, which has to be the queue's own. Without it, none can be started.
+    #[must_use]
+    pub fn with_executions(self, executions: Arc<dyn Executions>) -> Self {
+        Self { executions: Some(executions), ..self }
+    }
+
     /// Adds what seals secrets. Without it, none can be set or read.
     #[must_use]
     pub fn with_vault(self, vault: Arc<dyn Vault>) -> Self {
         Self { vault, ..self }
+    }
+
+    /// Lets everybody in who comes without a token, as somebody. Only for a door that nobody else reaches.
+    #[must_use]
+    pub fn with_open_door(self, actor: Actor) -> Self {
+        Self { open_to: Some(actor), ..self }
+    }
+
+    /// The moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The limits in force.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use folio_model::{
-    AppName, AppVersion, Edit, Entry, Kind, Number, Placement, Qualifier, Timestamp, UnitKey,
-    VersionId,
+    AppName, AppVersion, Edit, Entry, Kind, Number, Placement, Qualifier, Timestamp, Unit, UnitKey,
+    UnitUid, VersionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,15 @@ impl Folio {
             let units = state.units(&app, kind)?;
             let visible = units.iter().filter(|unit| unit.is_visible());
             visible.map(|unit| Ok(view::unit(state, unit)?)).collect()
+        })
+        .await
+    }
+
+    /// Finds a unit of any app by its identity, if it can be seen.
+    pub async fn find_unit(&self, uid: UnitUid) -> Result<Option<UnitView>, Error> {
+        self.look(move |state| {
+            let unit = state.unit_by_uid(uid)?.filter(Unit::is_visible);
+            Ok(unit.map(|unit| view::unit(state, &unit)).transpose()?)
         })
         .await
     }

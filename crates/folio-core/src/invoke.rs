@@ -182,7 +182,7 @@ impl Folio {
 
     /// The version that the next call of a reference goes to. Inside a release, a function's latest is the
     /// version that the release holds.
-    async fn draw(
+    pub(crate) async fn draw(
         &self,
         app: &AppName,
         reference: &Reference,

@@ -59,6 +59,16 @@ pub struct Limits {
     pub watch_fires_per_second_max: u64,
     /// Manifests of the deployments applied last that are remembered, so that they need not be sent again.
     pub remembered_documents_max: u64,
+    /// Bytes of the input of one execution.
+    pub execution_input_bytes_max: u64,
+    /// Bytes of the result of one execution; one with more fails.
+    pub execution_result_bytes_max: u64,
+    /// Bytes of what one execution prints that are kept; the rest is left out.
+    pub execution_log_bytes_max: u64,
+    /// How often an execution is begun whose server ended while it ran.
+    pub execution_attempts_max: u64,
+    /// How long executions are kept after their end, in milliseconds.
+    pub execution_retention_ms: u64,
 }
 
 impl Default for Limits {
@@ -91,6 +101,11 @@ impl Default for Limits {
             timer_catch_up_max: 100,
             watch_fires_per_second_max: 20,
             remembered_documents_max: 200_000,
+            execution_input_bytes_max: MIB,
+            execution_result_bytes_max: MIB,
+            execution_log_bytes_max: MIB,
+            execution_attempts_max: 3,
+            execution_retention_ms: 7 * 24 * 60 * 60 * 1000,
         }
     }
 }

@@ -2,7 +2,8 @@
 //! so a function that floods its log only loses its own older lines.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use folio_model::{AppName, Name, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,38 @@ pub enum Stream {
 pub struct Logs {
     rings: Mutex<HashMap<(AppName, Name), Arc<Ring>>>,
     bytes_max: usize,
+    captures: Mutex<HashMap<RequestId, Captured>>,
+    /// How many captures there are, so that whoever prints need not ask for them.
+    capturing: AtomicUsize,
+}
+
+/// What one request printed so far.
+struct Captured {
+    text: String,
+    bytes_max: usize,
+    is_cut: bool,
+}
+
+/// Collects what one request prints, from when it is made until it is dropped.
+pub struct Capture {
+    logs: Arc<Logs>,
+    request: RequestId,
+}
+
+impl Capture {
+    /// What was printed so far, and whether that is not all of it.
+    pub fn take(&self) -> (String, bool) {
+        let mut captures = self.logs.captures();
+        let captured = captures.get_mut(&self.request);
+        captured.map_or_else(Default::default, |one| (std::mem::take(&mut one.text), one.is_cut))
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.logs.captures().remove(&self.request);
+        self.logs.capturing.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 struct Ring {
@@ -62,7 +95,36 @@ struct Lines {
 impl Logs {
     /// Keeps so many bytes of each function's newest lines.
     pub fn new(bytes_max: usize) -> Self {
-        Self { rings: Mutex::default(), bytes_max }
+        let (captures, capturing) = (Mutex::default(), AtomicUsize::new(0));
+        Self { rings: Mutex::default(), bytes_max, captures, capturing }
+    }
+
+    /// Collects what a request prints to standard output, and what folio says of it, up to so many bytes.
+    pub fn capture(self: &Arc<Self>, request: RequestId, bytes_max: usize) -> Capture {
+        let captured = Captured { text: String::new(), bytes_max, is_cut: false };
+        self.captures().insert(request, captured);
+        self.capturing.fetch_add(1, Ordering::Relaxed);
+        Capture { logs: Arc::clone(self), request }
+    }
+
+    fn captures(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, Captured>> {
+        self.captures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn catch(&self, request: Option<RequestId>, text: &str) {
+        let Some(request) = request else { return };
+        if self.capturing.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        if let Some(captured) = self.captures().get_mut(&request) {
+            let room = captured.bytes_max.saturating_sub(captured.text.len() + 1);
+            let cut = text.floor_char_boundary(text.len().min(room));
+            captured.is_cut |= cut < text.len();
+            if room > 0 {
+                captured.text.push_str(&text[..cut]);
+                captured.text.push('\n');
+            }
+        }
     }
 
     /// Adds a line; the oldest leave for it. Longer lines than the ring are cut.
@@ -78,6 +140,9 @@ impl Logs {
         request: Option<RequestId>,
         text: &str,
     ) {
+        if stream != Stream::Stderr {
+            self.catch(request, text);
+        }
         let ring = self.ring(&plan.app, &plan.function);
         let cut = text.floor_char_boundary(text.len().min(self.bytes_max / 4));
         let mut lines = ring.lines.lock().expect("no writer panics while it holds the lock");

@@ -1,5 +1,5 @@
-//! What the verbs need from outside: a ledger, blobs, a queue, a runtime, message queues, a vault, and time with
-//! chance.
+//! What the verbs need from outside: a ledger, blobs, a queue with executions, a runtime, message queues, a vault,
+//! and time with chance.
 //!
 //! Implementations live in other crates; each runs the conformance suite of its port. Nothing here knows SQL,
 //! files or HTTP.
@@ -8,6 +8,7 @@ mod blobs;
 mod body;
 mod clock;
 mod error;
+mod executions;
 mod ledger;
 mod messages;
 mod queue;
@@ -18,9 +19,10 @@ pub use blobs::{About, Blobs, Damage, Node, Stored, SweepMark, Swept, Usage};
 pub use body::{Body, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
+pub use executions::{Begun, ExecutionFilter, Executions, TaskOf};
 pub use ledger::{
-    Ledger, Look, Migrated, Page, PendingBuild, Plan, Releases, StandingCanary, StandingRelease,
-    StandingTrigger, State, TokenRecord,
+    Ledger, Look, Migrated, Page, PendingBuild, Plan, Releases, StandingBinding, StandingCanary,
+    StandingRelease, StandingTrigger, State, TokenRecord,
 };
 pub use messages::{Inbox, Message, MessageError, Messages, Outgoing, Reader, Receipt};
 pub use queue::{Lease, Queue, Task};

@@ -1,6 +1,6 @@
 //! What verbs are asked: the fields of a unit as flags or bodies describe them, and who asks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, RunSettings, VersionId};
 use schemars::JsonSchema;
@@ -101,6 +101,9 @@ pub struct Fields {
     /// The secrets a function reads, in place of those it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Vec<Mounting>>,
+    /// What a function's metadata says besides its name, laid over what it says; folio keeps it and never reads it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// A config or secret that a function reads.

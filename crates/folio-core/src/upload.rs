@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use folio_model::{
-    AppName, Content, Digest, Draft, Kind, Layout, NodeKind, Qualifier, Snapshot, Unit, UnitKey,
-    Version, VersionKey,
+    AppName, Content, Digest, Draft, Kind, Layout, NodeKind, PackagePin, Qualifier, Snapshot, Unit,
+    UnitKey, Version, VersionKey,
 };
 use futures::stream::BoxStream;
 use schemars::JsonSchema;
@@ -135,6 +135,20 @@ impl Folio {
         Ok(Uploaded { added: stored.added, reused: stored.reused })
     }
 
+    /// Stores one file that came whole, and gives its digest.
+    pub async fn keep_file(&self, bytes: Bytes) -> Result<Digest, Error> {
+        check("bytes", bytes.len() as u64, self.limits().archive_bytes_max)?;
+        let mut nodes = Vec::new();
+        let mut keep = |node| {
+            nodes.push(node);
+            Ok(())
+        };
+        let chunked = content::chunk(&mut &bytes[..], &mut keep);
+        let chunked = chunked.map_err(|error| StoreError::failed("cut a file", error))?;
+        self.blobs.put(nodes).await?;
+        Ok(chunked.digest)
+    }
+
     /// Finds the files of a version or a draft: of a function, those of its package.
     pub async fn files(
         &self,
@@ -148,9 +162,8 @@ impl Folio {
             let held = held(state, &unit, &at)?;
             let (snapshot, archive) = match (view::snapshot(state, held.snapshot)?, held.uses) {
                 (Snapshot::Function(spec), uses) => {
-                    let used = uses.map(|key| state.version(key)).transpose()?.flatten();
                     let package = view::snapshot(state, spec.package.snapshot)?;
-                    (package, used.and_then(|version| version.archive))
+                    (package, archive_of(state, &key.app, (&spec.package, uses))?)
                 }
                 (package, _) => (package, held.archive),
             };
@@ -234,6 +247,20 @@ fn held(state: &dyn State, unit: &Unit, at: &Qualifier) -> Result<Held, Error> {
     }
     let Version { id, snapshot, uses, archive, .. } = resolve::version(state, unit, at)?;
     Ok(Held { id: id.to_string(), snapshot, uses, archive })
+}
+
+/// The archive that a function's package came from: that of its version, or of its draft.
+fn archive_of(
+    state: &dyn State,
+    app: &AppName,
+    (pin, uses): (&PackagePin, Option<VersionKey>),
+) -> Result<Option<Digest>, StoreError> {
+    if let Some(key) = uses {
+        return Ok(state.version(key)?.and_then(|version| version.archive));
+    }
+    let key = UnitKey { app: app.clone(), kind: Kind::Package, name: pin.name.clone() };
+    let draft = state.unit(&key)?.and_then(|unit| unit.draft);
+    Ok(draft.filter(|draft| draft.snapshot == pin.snapshot).and_then(|draft| draft.archive))
 }
 
 fn check(what: &'static str, found: u64, max: u64) -> Result<(), Error> {

@@ -4,12 +4,14 @@
 mod aliases;
 mod applying;
 mod archives;
+mod bindings;
 mod builds;
 mod calls;
 mod canaries;
 mod contents;
 mod deletes;
 mod environments;
+mod executions;
 mod history;
 mod packages;
 mod publishing;

@@ -11,7 +11,7 @@ use folio_core::ports::runtime::{
     BuildError, BuildLog, BuildOrder, Built, BuiltDirectory, Call, CallError, Plan, RequestId,
     RuntimeStatus,
 };
-use folio_core::ports::{Body, Ledger, Queue, Runtime};
+use folio_core::ports::{Body, Executions, Ledger, Queue, Runtime};
 use folio_core::request::Caller;
 use folio_core::{Folio, Limits, Settings};
 use folio_model::Reference;
@@ -44,6 +44,8 @@ pub(crate) struct Stub {
     pub(crate) gate: tokio::sync::Notify,
     /// What a call fails with.
     pub(crate) failure: Mutex<Option<CallError>>,
+    /// Whether calls wait until they are let go.
+    pub(crate) holds: std::sync::atomic::AtomicBool,
 }
 
 impl Stub {
@@ -77,6 +79,10 @@ fn name(plan: &Plan) -> String {
 #[async_trait]
 impl Runtime for Stub {
     async fn call(&self, plan: &Arc<Plan>, _: Call) -> Result<http::Response<Body>, CallError> {
+        self.note(format!("call {}", name(plan)));
+        if self.holds.load(std::sync::atomic::Ordering::SeqCst) {
+            self.gate.notified().await;
+        }
         if let Some(failure) = self.failure.lock().unwrap().clone() {
             return Err(failure);
         }
@@ -182,15 +188,16 @@ pub(crate) async fn running_on_disk() -> Running {
     with(folio, clock, data.queue, Some(directory)).await
 }
 
-async fn with(
+async fn with<Q: Queue + Executions + 'static>(
     folio: Folio,
     clock: Arc<TestClock>,
-    queue: Arc<dyn Queue>,
+    queue: Arc<Q>,
     directory: Option<tempfile::TempDir>,
 ) -> Running {
     let stub = Arc::new(Stub::default());
     let logs = Arc::new(Logs::new(64 * 1024));
-    let folio = folio.with_runtime(Arc::clone(&stub) as Arc<_>, queue, logs);
+    let folio = folio.with_runtime(Arc::clone(&stub) as Arc<_>, queue.clone(), logs);
+    let folio = folio.with_executions(queue);
     let token = folio.draw_token();
     folio.admit(&"admin".parse().unwrap(), &token).await.unwrap();
     let world = World { folio, clock, caller: Caller::new("ada".parse().unwrap()) };

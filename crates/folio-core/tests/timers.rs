@@ -101,6 +101,10 @@ impl Queue for Slow {
         self.0.next_due(topic).await
     }
 
+    async fn peek(&self, name: &str) -> Result<Option<Task>, StoreError> {
+        self.0.peek(name).await
+    }
+
     fn pushed(&self) -> watch::Receiver<u64> {
         self.0.pushed()
     }

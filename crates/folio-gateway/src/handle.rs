@@ -33,7 +33,7 @@ use crate::served::{Key, Served, Stickiness, View, key_of};
 use crate::settings::Settings;
 use crate::table::{Absent, Aim, Release, Table};
 use crate::wire::{Tunnel, Wire};
-use crate::{cors, path};
+use crate::{cors, path, webhook};
 
 /// What all requests share.
 pub(crate) struct Gateway {
@@ -86,6 +86,8 @@ enum Step {
     Call(Ready),
     /// The core has to say why a release cannot be reached.
     Absent { absent: Absent, live: String },
+    /// A call of a webhook.
+    Webhook(webhook::Call),
 }
 
 /// A request that is ready to be passed on.
@@ -123,6 +125,7 @@ impl Gateway {
                     }
                 }
                 Ok(Step::Absent { absent, live }) => Err(self.absent(&absent, &live).await),
+                Ok(Step::Webhook(call)) => call.accept(&self.folio).await,
                 Err(problem) => Err(problem),
             };
             let mut response = answer.unwrap_or_else(|problem| {
@@ -145,6 +148,10 @@ impl Gateway {
         (mut parts, body): (Parts, Incoming),
         seen: &mut Seen,
     ) -> Result<Step, Problem> {
+        if let Some(id) = webhook::named(&parts) {
+            let (body, _) = upload(body, &self.settings.limits)?;
+            return Ok(Step::Webhook(webhook::Call::new(id, parts, body)));
+        }
         let (plan, mut admitted) = match self.admit(wire, &parts, seen)? {
             Admission::Call(plan, admitted) => (plan, admitted),
             Admission::Preflight => {

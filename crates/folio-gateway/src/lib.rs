@@ -22,6 +22,7 @@ mod settings;
 mod table;
 mod tls;
 mod totals;
+mod webhook;
 mod wire;
 
 pub use serve::serve;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{CallError, RequestId};
 use folio_core::serving::Unresolved;
-use folio_core::{Class, Code, Explain as _, release};
+use folio_core::{Class, Code, Explain as _, binding, release};
 use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
@@ -30,7 +30,8 @@ pub(crate) struct Problem {
 }
 
 /// Codes for which HTTP has a more exact status than for their class.
-const BY_CODE: [(Code, StatusCode); 15] = [
+const BY_CODE: [(Code, StatusCode); 16] = [
+    (Code("webhook_too_often"), StatusCode::TOO_MANY_REQUESTS),
     (Code("method_not_allowed"), StatusCode::METHOD_NOT_ALLOWED),
     (Code("misdirected_request"), StatusCode::MISDIRECTED_REQUEST),
     (Code("header_too_large"), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
@@ -107,6 +108,16 @@ impl Problem {
         let link = HeaderValue::from_str(&format!("<{live}>; rel=\"latest-version\"")).ok();
         let link = link.filter(|_| error.class() == Class::Gone).map(Box::new);
         Self { link, ..problem }
+    }
+
+    /// Why a webhook was not called. What its function is, is nobody's business.
+    pub(crate) fn webhook(error: &binding::Error) -> Self {
+        let message = match error {
+            binding::Error::NotFound { .. } => "there is no such webhook",
+            binding::Error::TooOften(_) => "the webhook was called too often",
+            _ => "the webhook leads nowhere",
+        };
+        Self { detail: Some(error.to_string()), ..Self::new(error.code(), error.class(), message) }
     }
 
     pub(crate) fn no_live() -> Self {

@@ -4,12 +4,14 @@
 //! are named, [`Snapshot`] for what is frozen, and [`Change`] for how anything ever changes.
 
 mod app;
+mod binding;
 mod canary;
 pub mod canonical;
 mod change;
 mod config;
 mod digest;
 mod environment;
+mod execution;
 mod id;
 pub mod image;
 mod mount;
@@ -26,11 +28,16 @@ mod unit;
 mod version;
 
 pub use app::{AppVersion, Git, Placement};
+pub use binding::{Binding, BindingTerms, BoundTo, Job, JobStatus, Webhook};
 pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
 pub use environment::{EnvironmentSpec, Network, RunSettings, RuntimeKind};
+pub use execution::{
+    Execution, ExecutionAsked, ExecutionEnd, ExecutionId, ExecutionMode, ExecutionOrigin,
+    ExecutionStatus, ExecutionStatusError,
+};
 pub use id::{Chance, RESERVED, VersionId, VersionIdError};
 pub use mount::MountPin;
 pub use name::{Actor, ActorError, AppName, Name, NameError};

@@ -8,9 +8,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use uuid::Uuid;
+
 use crate::{
-    AppName, AppPlan, Canary, Live, Name, Number, Release, ReleaseId, Target, UnitUid, VersionId,
-    VersionKey,
+    AppName, AppPlan, Binding, Canary, Live, Name, Number, Release, ReleaseId, Target, UnitUid,
+    VersionId, VersionKey,
 };
 
 /// The whole of an alias's traffic, in basis points.
@@ -78,6 +80,13 @@ pub enum Pointer {
         /// The app.
         app: AppName,
     },
+    /// A job or webhook of an app, or a name for a newest version.
+    Binding {
+        /// The app.
+        app: AppName,
+        /// Its identity.
+        id: Uuid,
+    },
 }
 
 impl Pointer {
@@ -101,6 +110,7 @@ impl fmt::Display for Pointer {
             Self::ReleaseTag { name, .. } => write!(f, "release tag `{name}`"),
             Self::Live { .. } => f.write_str("the live release"),
             Self::Plan { .. } => f.write_str("the plan"),
+            Self::Binding { id, .. } => write!(f, "binding {id}"),
         }
     }
 }
@@ -125,6 +135,8 @@ pub enum Place {
     Live(Live),
     /// What an app may have.
     Plan(AppPlan),
+    /// What a job or webhook is.
+    Binding(Box<Binding>),
 }
 
 impl Place {
@@ -137,6 +149,7 @@ impl Place {
             (Self::Versions(weights), &Pointer::Alias { unit, .. }) => Box::new(
                 weights.shares().iter().map(move |share| VersionKey { unit, number: share.number }),
             ),
+            (Self::Binding(binding), _) => Box::new(binding.version().into_iter()),
             // A route keeps what it leads to by its spec, a canary by what it moves, and a release by what it shows.
             _ => Box::new(std::iter::empty()),
         }

@@ -208,7 +208,11 @@ impl Pool {
         };
         let (plan, logs) = (Arc::clone(&self.plan), Arc::clone(&self.host.ports.logs));
         let line = move |request, from, text: &str| {
-            let stream = if from == 2 { Stream::Stderr } else { Stream::Stdout };
+            let stream = match from {
+                2 => Stream::Stderr,
+                3 => Stream::System,
+                _ => Stream::Stdout,
+            };
             logs.add(&plan, Timestamp::now(), stream, request, text);
         };
         Listener { finished: Box::new(finished), line: Box::new(line), gone: Box::new(gone) }

@@ -2,6 +2,7 @@
 //! process. Start at [`MemoryLedger`].
 
 mod apply;
+mod executions;
 mod index;
 mod keys;
 mod ledger;

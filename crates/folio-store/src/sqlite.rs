@@ -4,6 +4,7 @@ mod apply;
 mod db;
 mod directory;
 mod error;
+mod executions;
 mod index;
 mod ledger;
 mod migrate;

@@ -24,6 +24,17 @@ async fn the_queue_in_sqlite_conforms() {
 }
 
 #[tokio::test]
+async fn the_record_of_executions_in_memory_conforms() {
+    conformance::executions::all(&MemoryQueue::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_record_of_executions_in_sqlite_conforms() {
+    let directory = tempfile::tempdir().unwrap();
+    conformance::executions::all(&open(directory.path()).await).await;
+}
+
+#[tokio::test]
 async fn tasks_outlive_their_process_and_its_leases_do_not() {
     let directory = tempfile::tempdir().unwrap();
     let queue = open(directory.path()).await;

@@ -2,5 +2,6 @@
 //! tests run `all` of them.
 
 pub mod blobs;
+pub mod executions;
 pub mod ledger;
 pub mod queue;

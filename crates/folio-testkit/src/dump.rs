@@ -27,6 +27,7 @@ pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
         "roots": state.content_roots()?,
         "triggers": triggers(state, app)?,
         "canaries": canaries(state, app)?,
+        "bindings": bindings(state, app)?,
         "pending": pending(state)?,
         "releases": releases(state, app)?,
     }))
@@ -95,6 +96,14 @@ fn canaries(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> 
         let pointer = Pointer::Canary { app: found.app, name: found.name.clone() };
         let moves = moves(state, &pointer)?;
         Ok(json!([found.name, found.canary, found.revision, moves]))
+    });
+    found.collect()
+}
+
+fn bindings(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> {
+    let found = state.bindings(Some(app))?.into_iter().map(|found| {
+        let moves = moves(state, &Pointer::Binding { app: found.app, id: found.id })?;
+        Ok(json!([found.id, found.binding, found.revision, moves]))
     });
     found.collect()
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use self::document::{Block, Document, Step};
-pub use self::session::Session;
+pub use self::session::{Session, clients};
 
 /// Runs one transcript against a fresh server of the given program.
 ///

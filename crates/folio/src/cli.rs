@@ -6,8 +6,9 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, archive, canary, config, environment, function, history, invoke, kinds,
-    maintenance, objects, package, release, route, secret, spec, storage, tag, trigger,
+    alias, app, archive, binding, canary, config, environment, execution, function, history,
+    invoke, kinds, maintenance, objects, package, release, route, secret, spec, storage, tag,
+    trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -111,6 +112,15 @@ pub(crate) enum Command {
     /// Look at groups: every function and package with the versions they had together
     #[command(subcommand)]
     Group(objects::Group),
+    /// Run functions on the record: with input, result and log, now or later
+    #[command(subcommand)]
+    Execution(execution::Command),
+    /// Work with jobs, which run functions on the record at set times
+    #[command(subcommand)]
+    Job(binding::JobCommand),
+    /// Work with webhooks, URLs that run a function for whoever calls them
+    #[command(subcommand)]
+    Webhook(binding::WebhookCommand),
     /// Call a function
     Invoke(invoke::Invoke),
     /// Show what runs, and what this host protects

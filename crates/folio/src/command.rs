@@ -4,10 +4,12 @@
 pub(crate) mod alias;
 pub(crate) mod app;
 pub(crate) mod archive;
+pub(crate) mod binding;
 pub(crate) mod canary;
 pub(crate) mod config;
 pub(crate) mod deleting;
 pub(crate) mod environment;
+pub(crate) mod execution;
 pub(crate) mod function;
 pub(crate) mod history;
 pub(crate) mod idle;
@@ -116,6 +118,9 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Group(command) => objects::run_group(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,
         Command::Deploy(command) => spec::deploy(session, command).await,
+        Command::Execution(command) => execution::run(session, command).await,
+        Command::Job(command) => binding::job(session, command).await,
+        Command::Webhook(command) => binding::webhook(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,

@@ -62,6 +62,9 @@ pub(crate) struct Serve {
     /// Run functions without a jail; only for code that is trusted like the server itself
     #[arg(long)]
     no_jail: bool,
+    /// Let everybody on this machine in who comes without a token, as `admin`
+    #[arg(long, conflicts_with = "insecure_listen")]
+    open: bool,
     /// Listen beyond this machine, although tokens and code travel unencrypted
     #[arg(long)]
     insecure_listen: bool,
@@ -99,6 +102,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         clock: clock(&serve),
         command_directories: serve.command_directory.clone(),
         nats: serve.nats.clone().or_else(|| config.nats.clone()),
+        open: serve.open,
         jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
         doors: folio_gateway::Settings {
             domain: serve.domain.clone(),
@@ -141,6 +145,11 @@ fn certificate(serve: &Serve) -> Result<Option<Tls>> {
 
 /// Without TLS, a token that leaves the machine can be read by anybody on the way.
 fn refuse_open_door(serve: &Serve) -> Result<()> {
+    if serve.open && !serve.listen.ip().is_loopback() {
+        let problem =
+            format!("{} can be reached from other machines, without a token", serve.listen);
+        return Err(Problem::new(problem).hint("leave --open out, or listen on 127.0.0.1").into());
+    }
     if serve.listen.ip().is_loopback() || serve.insecure_listen {
         return Ok(());
     }

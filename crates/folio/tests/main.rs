@@ -3,10 +3,12 @@
 
 mod archives;
 mod canaries;
+mod clients;
 mod commands;
 mod crash;
 mod downloads;
 mod escape;
+mod executions;
 mod hostile;
 mod jail;
 mod kills;

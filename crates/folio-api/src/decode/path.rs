@@ -4,10 +4,12 @@ use folio_core::history::Moment;
 use folio_core::release::ReleaseRef;
 use folio_core::request::Which;
 use folio_model::{
-    AppName, Digest, Kind, Name, Qualifier, ReleaseId, ReleaseIdError, UnitKey, VersionId,
+    AppName, Digest, ExecutionId, Kind, Name, Qualifier, ReleaseId, ReleaseIdError, UnitKey,
+    VersionId,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use uuid::Uuid;
 
 /// No names, or no query.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -116,6 +118,22 @@ pub(crate) struct TriggerPath {
     pub(crate) app: AppName,
     /// The trigger.
     pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ExecutionPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The execution.
+    pub(crate) id: ExecutionId,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct BindingPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The job or webhook.
+    pub(crate) id: Uuid,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

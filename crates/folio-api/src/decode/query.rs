@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use folio_core::Folio;
 use folio_core::trigger::TriggerType;
 use folio_core::upload::Part;
-use folio_model::{Kind, Number, Reference, Timestamp};
+use folio_model::{ExecutionStatus, Kind, Name, Number, Reference, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -45,6 +45,19 @@ pub(crate) struct AfterQuery {
 pub(crate) struct BelowQuery {
     /// Only what has a smaller number.
     pub(crate) below: Option<Number>,
+    /// At most so many; the server may give fewer.
+    pub(crate) limit: Option<NonZeroU64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExecutionQuery {
+    /// Only those of this function.
+    pub(crate) function: Option<Name>,
+    /// Only those that are so far.
+    pub(crate) status: Option<ExecutionStatus>,
+    /// Only those with a smaller `seq`.
+    pub(crate) below: Option<u64>,
     /// At most so many; the server may give fewer.
     pub(crate) limit: Option<NonZeroU64>,
 }

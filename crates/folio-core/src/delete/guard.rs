@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use folio_model::{
-    Digest, Kind, Pointer, Qualifier, TriggerSpec, Unit, UnitUid, Version, VersionKey,
+    BoundTo, Digest, Kind, Pointer, Qualifier, TriggerSpec, Unit, UnitUid, Version, VersionKey,
 };
 
-use crate::ports::{Page, State, StoreError};
+use crate::ports::{Page, StandingBinding, State, StoreError};
 use crate::{Referrer, trigger};
 
 /// What one change removes: none of it stands in the way of the rest.
@@ -47,6 +47,7 @@ pub(crate) fn users(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer
         }
     }
     referrers.extend(triggers(state, leaving)?);
+    referrers.extend(bindings(state, leaving)?);
     for pointer in &leaving.gone {
         if let Pointer::Tag { app, name } = pointer {
             let naming = trigger::naming_tag(state, app, name)?;
@@ -193,8 +194,11 @@ pub(crate) fn way_out(referrer: &Referrer) -> String {
         ("trigger", _) => {
             format!("delete it first with `folio route delete {}`", referrer.name)
         }
-        ("timer" | "mqtrigger" | "watch", _) => {
+        ("timer" | "mqtrigger" | "watch" | "webhook" | "job", _) => {
             format!("delete it first with `folio {} delete {}`", referrer.kind, referrer.name)
+        }
+        ("execution", _) => {
+            format!("wait for its end, or end it with `folio execution cancel {}`", referrer.name)
         }
         ("function draft", _) => {
             format!(
@@ -222,6 +226,10 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
         Pointer::Canary { name, .. } => {
             Referrer { kind: "canary".to_owned(), name: name.to_string() }
         }
+        Pointer::Binding { app, id } => match state.binding(app, *id)? {
+            Some(found) => binding(&found),
+            None => return Err(StoreError::corrupt("what uses a version")),
+        },
         // Of these none keeps a version; what a release shows is kept without its version.
         Pointer::Release { .. }
         | Pointer::ReleaseTag { .. }
@@ -230,6 +238,37 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
             Referrer { kind: "release".to_owned(), name: pointer.to_string() }
         }
     })
+}
+
+/// A job or webhook as what stands in the way.
+fn binding(found: &StandingBinding) -> Referrer {
+    let name = found.binding.name.clone().unwrap_or_else(|| found.id.to_string());
+    Referrer { kind: found.binding.noun().to_owned(), name }
+}
+
+/// The jobs and webhooks that stay and lead to a function or alias that goes.
+fn bindings(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, StoreError> {
+    let aliases: BTreeSet<_> = leaving
+        .gone
+        .iter()
+        .filter_map(|pointer| match pointer {
+            Pointer::Alias { name, .. } => Some(name),
+            _ => None,
+        })
+        .collect();
+    if aliases.is_empty() && leaving.units.is_empty() {
+        return Ok(Vec::new());
+    }
+    let loses = |found: &StandingBinding| match &found.binding.to {
+        BoundTo::Function { unit, .. } => leaving.units.contains(unit),
+        BoundTo::Alias(name) => aliases.contains(name),
+        BoundTo::FunctionAlias { unit, alias } => {
+            let pointer = Pointer::Alias { unit: *unit, name: alias.clone() };
+            leaving.units.contains(unit) || leaving.gone.contains(&pointer)
+        }
+    };
+    let all = state.bindings(None)?;
+    Ok(all.iter().filter(|one| one.binding.holds() && loses(one)).map(binding).collect())
 }
 
 /// A trigger as what stands in the way.

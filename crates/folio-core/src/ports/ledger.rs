@@ -5,11 +5,12 @@
 
 use async_trait::async_trait;
 use folio_model::{
-    Actor, Alias, Answer, AppName, AppVersion, BuildRecord, Canary, Change, Digest, Entry, Kind,
-    Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag, Target, Timestamp,
-    TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Actor, Alias, Answer, AppName, AppVersion, Binding, BuildRecord, Canary, Change, Digest, Entry,
+    Kind, Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag, Target,
+    Timestamp, TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use super::{Damage, StoreError};
 
@@ -117,6 +118,19 @@ pub struct StandingCanary {
     /// How far it is.
     pub canary: Canary,
     /// The ledger entry that last moved it.
+    pub revision: u64,
+}
+
+/// A job, a webhook, or a name of a newest version as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingBinding {
+    /// The app.
+    pub app: AppName,
+    /// Its identity.
+    pub id: Uuid,
+    /// What it is.
+    pub binding: Binding,
+    /// The ledger entry that last changed it.
     pub revision: u64,
 }
 
@@ -248,6 +262,12 @@ pub trait State {
 
     /// The canaries of an app, or of all, by app and name.
     fn canaries(&self, app: Option<&AppName>) -> Result<Vec<StandingCanary>, StoreError>;
+
+    /// One job, webhook or name of a newest version.
+    fn binding(&self, app: &AppName, id: Uuid) -> Result<Option<StandingBinding>, StoreError>;
+
+    /// The jobs, webhooks and names of newest versions of an app, or of all, in the order they were made.
+    fn bindings(&self, app: Option<&AppName>) -> Result<Vec<StandingBinding>, StoreError>;
 
     /// The aliases and tags that point at a version.
     fn pointers_to(&self, key: VersionKey) -> Result<Vec<Pointer>, StoreError>;

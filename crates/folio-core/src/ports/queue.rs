@@ -72,6 +72,9 @@ pub trait Queue: Send + Sync {
     /// topic has no tasks. May lie in the past.
     async fn next_due(&self, topic: &str) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Looks at a task that waits or is leased, and leaves it as it is.
+    async fn peek(&self, name: &str) -> Result<Option<Task>, StoreError>;
+
     /// Changes whenever a task was pushed or given back, never before that is durable. With
     /// [`Queue::next_due`] a worker knows how long to wait without looking again and again.
     fn pushed(&self) -> watch::Receiver<u64>;

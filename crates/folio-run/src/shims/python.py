@@ -38,6 +38,7 @@ STUCK = 0.005
 HELD_MAX = 0.001
 SLOW = 0.001
 SLOW_ENOUGH = 4
+EXECUTION = b"\nfolio-execution\n"
 
 _stream = ContextVar("stream", default=0)
 _request = ContextVar("request")
@@ -530,6 +531,15 @@ def encode(value):
     return head_of(response), body
 
 
+def encode_raised(error):
+    """An error as the result of an execution, which is kept: in the words of those who know Qinling."""
+    if isinstance(error, SystemExit):
+        text = "Function execution failed because of too much resource consumption" if error.code else None
+    else:
+        text = str(error)
+    return b"500\ncontent-type\napplication/json", json.dumps(text).encode()
+
+
 def encode_error(error):
     """What a raised error says to the client; absent if it is a failure."""
     if isinstance(error, HttpError):
@@ -868,13 +878,16 @@ class Threads(Wire):
             else:
                 self.pour(seat, stream, head, body)
         except BaseException as error:
-            self.fail(seat, stream, error)
+            self.fail(seat, stream, error, EXECUTION in job[1])
         _stream.set(0)
 
-    def fail(self, seat, stream, error):
+    def fail(self, seat, stream, error, is_execution):
         begun = stream in self.credits
         self.credits.pop(stream, None)
         told = None if begun else encode_error(error)
+        if told is None and is_execution and not begun:
+            seat.out.append(frame(LOG, stream, b"\3" + describe(error)))
+            told = encode_raised(error)
         if told is None:
             seat.out.append(frame(FAILED | LAST, stream, describe(error)))
         else:
@@ -1271,6 +1284,9 @@ class CoroutineCycle(Cycle):
             self.over()
         except BaseException as error:
             told = None if self.begun else encode_error(error)
+            if told is None and EXECUTION in self.head and not self.begun:
+                self.wire.send(frame(LOG, self.stream, b"\3" + describe(error)))
+                told = encode_raised(error)
             if told is None:
                 self.failed(error)
             else:

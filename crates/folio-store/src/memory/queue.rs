@@ -10,6 +10,8 @@ use folio_model::Timestamp;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::executions::Record;
+
 /// A queue that lasts as long as the process.
 #[derive(Default)]
 pub struct MemoryQueue {
@@ -18,9 +20,11 @@ pub struct MemoryQueue {
 }
 
 #[derive(Default)]
-struct Tasks {
+pub(super) struct Tasks {
     by_name: BTreeMap<String, Waiting>,
     pushed: u64,
+    /// What the tasks of executions are about.
+    pub(super) record: Record,
 }
 
 struct Waiting {
@@ -37,13 +41,18 @@ struct Held {
 }
 
 impl MemoryQueue {
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+    pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever waits for a task.
+    pub(super) fn tell(&self) {
+        self.pushed.send_modify(|pushed| *pushed += 1);
     }
 }
 
 impl Tasks {
-    fn push(&mut self, task: Task) -> bool {
+    pub(super) fn push(&mut self, task: Task) -> bool {
         if self.by_name.contains_key(&task.name) {
             return false;
         }
@@ -51,6 +60,22 @@ impl Tasks {
         let waiting = Waiting { place: self.pushed, attempt: 0, lease: None, task };
         self.by_name.insert(waiting.task.name.clone(), waiting);
         true
+    }
+
+    /// Gives a task that was just pushed to whoever pushed it.
+    pub(super) fn hold_by_name(&mut self, name: &str, until: Timestamp) -> Option<Uuid> {
+        self.by_name.get_mut(name).map(|waiting| waiting.hold(until).token)
+    }
+
+    /// Removes the task a lease holds.
+    pub(super) fn done(&mut self, token: Uuid) -> bool {
+        let name = self.held(token).map(|waiting| waiting.task.name.clone());
+        name.is_some_and(|name| self.forget(&name))
+    }
+
+    /// Removes a task, whoever has it.
+    pub(super) fn forget(&mut self, name: &str) -> bool {
+        self.by_name.remove(name).is_some()
     }
 
     /// The task a lease holds, until it passes to another.
@@ -83,7 +108,7 @@ impl Queue for MemoryQueue {
     async fn push(&self, task: Task) -> Result<bool, StoreError> {
         let pushed = self.tasks().push(task);
         if pushed {
-            self.pushed.send_modify(|pushed| *pushed += 1);
+            self.tell();
         }
         Ok(pushed)
     }
@@ -128,14 +153,12 @@ impl Queue for MemoryQueue {
         for task in more {
             tasks.push(task);
         }
-        self.pushed.send_modify(|pushed| *pushed += 1);
+        self.tell();
         Ok(true)
     }
 
     async fn done(&self, token: Uuid) -> Result<bool, StoreError> {
-        let mut tasks = self.tasks();
-        let name = tasks.held(token).map(|waiting| waiting.task.name.clone());
-        Ok(name.and_then(|name| tasks.by_name.remove(&name)).is_some())
+        Ok(self.tasks().done(token))
     }
 
     async fn retry(&self, token: Uuid, due: Timestamp) -> Result<bool, StoreError> {
@@ -143,7 +166,7 @@ impl Queue for MemoryQueue {
         let Some(waiting) = tasks.held(token) else { return Ok(false) };
         waiting.lease = None;
         waiting.task.due = due;
-        self.pushed.send_modify(|pushed| *pushed += 1);
+        self.tell();
         Ok(true)
     }
 
@@ -151,6 +174,10 @@ impl Queue for MemoryQueue {
         let tasks = self.tasks();
         let of_topic = tasks.by_name.values().filter(|waiting| waiting.task.topic == topic);
         Ok(of_topic.map(Waiting::free_from).min())
+    }
+
+    async fn peek(&self, name: &str) -> Result<Option<Task>, StoreError> {
+        Ok(self.tasks().by_name.get(name).map(|waiting| waiting.task.clone()))
     }
 
     fn pushed(&self) -> watch::Receiver<u64> {

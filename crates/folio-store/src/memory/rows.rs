@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folio_core::ports::{StandingCanary, TokenRecord};
+use folio_core::ports::{StandingBinding, StandingCanary, TokenRecord};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
     Place, Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
     VersionId, VersionKey,
 };
+use uuid::Uuid;
 
 use super::table::{Journal, Table};
 
@@ -76,6 +77,7 @@ rows! {
     tags: AppName => BTreeMap<VersionId, Tag>,
     splits: UnitUid => Vec<Target>,
     canaries: (AppName, Name) => StandingCanary,
+    bindings: (AppName, Uuid) => StandingBinding,
     /// Releases, the tags on them, what is live, and plans.
     app_pointers: Pointer => Place,
     targets: VersionKey => BTreeSet<Pointer>,

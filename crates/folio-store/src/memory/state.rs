@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use folio_core::ports::{
-    Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
-    StoreError, TokenRecord,
+    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
+    StandingTrigger, State, StoreError, TokenRecord,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
@@ -186,6 +186,18 @@ impl State for Rows {
 
     fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
         Ok(self.splits.get(&unit).cloned())
+    }
+
+    fn binding(&self, app: &AppName, id: Uuid) -> Result<Option<StandingBinding>, StoreError> {
+        Ok(self.bindings.get(&(app.clone(), id)).cloned())
+    }
+
+    fn bindings(&self, app: Option<&AppName>) -> Result<Vec<StandingBinding>, StoreError> {
+        let all = self.bindings.range(..).map(|(_, found)| found);
+        let of = all.filter(|found| app.is_none_or(|app| found.app == *app));
+        let mut found: Vec<_> = of.cloned().collect();
+        found.sort_by_key(|found| (found.binding.created_at, found.id));
+        Ok(found)
     }
 
     fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError> {

@@ -2,14 +2,15 @@
 //! holds.
 
 use folio_core::ports::{
-    Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
-    StoreError, TokenRecord,
+    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
+    StandingTrigger, State, StoreError, TokenRecord,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
     Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
     Version, VersionId, VersionKey,
 };
+use uuid::Uuid;
 
 use super::session::Session;
 use super::state::{Seen, history, places};
@@ -201,6 +202,14 @@ impl State for Newest<'_> {
 
     fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
         self.seen().split(unit)
+    }
+
+    fn binding(&self, app: &AppName, id: Uuid) -> Result<Option<StandingBinding>, StoreError> {
+        self.seen().binding(app, id)
+    }
+
+    fn bindings(&self, app: Option<&AppName>) -> Result<Vec<StandingBinding>, StoreError> {
+        self.seen().bindings(app)
     }
 
     fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError> {

@@ -17,7 +17,7 @@ use super::query::{all, json, moment, one, run, text, to_json};
 
 /// The queue of a data directory.
 pub struct SqliteQueue {
-    db: Db,
+    pub(super) db: Db,
     pushed: watch::Sender<u64>,
 }
 
@@ -40,9 +40,18 @@ impl SqliteQueue {
         &self,
         job: impl FnOnce(&Connection) -> Result<bool, StoreError> + Send + 'static,
     ) -> Result<bool, StoreError> {
+        self.put_some(job, |put| *put).await
+    }
+
+    /// As [`Self::put`], for a job whose answer says in its own words whether it did.
+    pub(super) async fn put_some<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        is_put: impl FnOnce(&T) -> bool + Send + 'static,
+    ) -> Result<T, StoreError> {
         let pushed = self.pushed.clone();
-        let tell = move |put: &bool| {
-            if *put {
+        let tell = move |answer: &T| {
+            if is_put(answer) {
                 pushed.send_modify(|pushed| *pushed += 1);
             }
         };
@@ -107,6 +116,13 @@ impl Queue for SqliteQueue {
         self.db.read(move |conn| one(conn, sql, [topic], |row| text(row, 0))).await
     }
 
+    async fn peek(&self, name: &str) -> Result<Option<Task>, StoreError> {
+        let name = name.to_owned();
+        let sql = "SELECT name, topic, body, due, attempt, place FROM tasks WHERE name = ?1";
+        let found = self.db.read(move |conn| one(conn, sql, [name], read_task)).await?;
+        Ok(found.map(|found| found.task))
+    }
+
     fn pushed(&self) -> watch::Receiver<u64> {
         self.pushed.subscribe()
     }
@@ -124,7 +140,7 @@ fn free_all(conn: &Connection) -> Result<(), StoreError> {
     run(conn, sql, []).map(|_| ())
 }
 
-fn push(conn: &Connection, task: &Task) -> Result<bool, StoreError> {
+pub(super) fn push(conn: &Connection, task: &Task) -> Result<bool, StoreError> {
     let sql = "INSERT INTO tasks (name, topic, body, due, free_from) VALUES (?1, ?2, ?3, ?4, ?4) \
                ON CONFLICT DO NOTHING";
     let values = params![task.name, task.topic, to_json(&task.body), moment(task.due)];
@@ -162,6 +178,19 @@ fn claim(
     }
 }
 
+/// Gives a task that was just pushed to whoever pushed it.
+pub(super) fn hold_by_name(
+    conn: &Connection,
+    name: &str,
+    until: Timestamp,
+) -> Result<Option<Uuid>, StoreError> {
+    let sql = "SELECT name, topic, body, due, attempt, place FROM tasks WHERE name = ?1";
+    match one(conn, sql, [name], read_task)? {
+        Some(found) => hold(conn, found, until).map(|lease| Some(lease.token)),
+        None => Ok(None),
+    }
+}
+
 /// Gives a task that is free to a new holder.
 fn hold(conn: &Connection, found: Found, until: Timestamp) -> Result<Lease, StoreError> {
     let (token, attempt) = (Uuid::new_v4(), found.attempt.saturating_add(1));
@@ -171,7 +200,7 @@ fn hold(conn: &Connection, found: Found, until: Timestamp) -> Result<Lease, Stor
     Ok(Lease { token, task: found.task, attempt })
 }
 
-fn done(conn: &Connection, token: Uuid) -> Result<bool, StoreError> {
+pub(super) fn done(conn: &Connection, token: Uuid) -> Result<bool, StoreError> {
     let done = run(conn, "DELETE FROM tasks WHERE token = ?1", [token.as_bytes()])? == 1;
     crash::point("queue.done");
     Ok(done)

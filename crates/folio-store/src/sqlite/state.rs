@@ -2,8 +2,8 @@
 //! Every lookup is by index; the queries are in the modules below, named after what they read.
 
 use folio_core::ports::{
-    Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
-    StoreError, TokenRecord,
+    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
+    StandingTrigger, State, StoreError, TokenRecord,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
@@ -11,6 +11,7 @@ use folio_model::{
     Version, VersionId, VersionKey,
 };
 use rusqlite::Connection;
+use uuid::Uuid;
 
 pub(crate) mod builds;
 pub(crate) mod history;
@@ -147,6 +148,14 @@ impl State for Seen<'_> {
 
     fn split(&self, unit: UnitUid) -> Result<Option<Vec<Target>>, StoreError> {
         pointers::split(self.0, unit)
+    }
+
+    fn binding(&self, app: &AppName, id: Uuid) -> Result<Option<StandingBinding>, StoreError> {
+        pointers::binding(self.0, app, id)
+    }
+
+    fn bindings(&self, app: Option<&AppName>) -> Result<Vec<StandingBinding>, StoreError> {
+        pointers::bindings(self.0, app)
     }
 
     fn canary(&self, app: &AppName, name: &Name) -> Result<Option<StandingCanary>, StoreError> {

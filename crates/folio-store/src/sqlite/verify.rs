@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::Db;
 use super::apply::package_pin;
 use super::error::failure;
+use super::executions;
 use super::query::{all, digest, digest_option, seq};
 use super::queue;
 use super::state::Seen;
@@ -27,6 +28,7 @@ pub(crate) async fn verify(db: &Db) -> Result<Vec<Damage>, StoreError> {
         found.run(conn, snapshots)?;
         found.run(conn, answers)?;
         found.run(conn, |conn, _| queue::check(conn))?;
+        found.run(conn, |conn, _| executions::check(conn))?;
         found.run(conn, rules::hold)?;
         // A replay of damaged lines would only repeat what was said.
         if found.damages.is_empty() {

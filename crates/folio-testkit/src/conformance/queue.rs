@@ -60,7 +60,9 @@ pub async fn a_task_is_leased_once_and_done(queue: &dyn Queue) {
     let held = lease(queue, &topic, 10).await.expect("it is due");
     assert_eq!((&held.task, held.attempt), (&task, 1));
     assert_eq!(lease(queue, &topic, 10).await, None);
+    assert_eq!(queue.peek(&task.name).await.expect("looking works"), Some(task.clone()));
     assert!(done(queue, &held).await);
+    assert_eq!(queue.peek(&task.name).await.expect("looking works"), None);
     assert!(!done(queue, &held).await);
     assert_eq!(lease(queue, &topic, 1_000).await, None);
 }

@@ -121,6 +121,10 @@ impl Queue for OneByOne {
         self.queue.next_due(topic).await
     }
 
+    async fn peek(&self, name: &str) -> Result<Option<Task>, StoreError> {
+        self.queue.peek(name).await
+    }
+
     fn pushed(&self) -> watch::Receiver<u64> {
         self.queue.pushed()
     }

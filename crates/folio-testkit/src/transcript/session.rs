@@ -91,7 +91,7 @@ impl Session {
             .args(["-c", line])
             .current_dir(self.directory())
             .env_clear()
-            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
+            .env("PATH", path(bin, &clients(&self.program)))
             .env("HOME", self.directory())
             .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
             .env("LC_ALL", "C.UTF-8")
@@ -141,6 +141,17 @@ impl Session {
     pub fn pid(&self) -> Option<u32> {
         self.server.as_ref().map(|server| server.process.id())
     }
+}
+
+/// Where `cargo xtask test` puts clients of others, for a program it built.
+pub fn clients(program: &Path) -> PathBuf {
+    let target = program.parent().and_then(Path::parent).unwrap_or(program);
+    target.join("clients/bin")
+}
+
+/// Where commands are found: the program, what the system has, and clients of others.
+fn path(program: &Path, clients: &Path) -> String {
+    format!("{}:/usr/local/bin:/usr/bin:/bin:{}", program.display(), clients.display())
 }
 
 impl Drop for Server {

@@ -179,6 +179,7 @@ impl Set {
             builder: self.buildcmd.clone().or_else(|| self.builder.clone()),
             poolsize: self.poolsize,
             network: network.map(Into::into),
+            annotations: std::collections::BTreeMap::new(),
         }
     }
 }

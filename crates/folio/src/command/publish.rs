@@ -166,6 +166,7 @@ impl FunctionFields {
         let here = upload(&session.client, given, cache).await?;
         let [source, deployment] = zip(here, there).map(|(here, there)| here.or(there));
         Ok(Fields {
+            annotations: std::collections::BTreeMap::new(),
             environment: env,
             source,
             deployment,

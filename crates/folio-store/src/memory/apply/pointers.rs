@@ -1,6 +1,6 @@
 //! Moves pointers in memory.
 
-use folio_core::ports::{StandingCanary, StoreError};
+use folio_core::ports::{StandingBinding, StandingCanary, StoreError};
 use folio_model::{Alias, Place, Pointer, Tag};
 
 use super::ensure;
@@ -42,6 +42,10 @@ impl Rows {
                 let found = self.canaries.get(&(app.clone(), name.clone()))?;
                 Some(Place::Canary(Box::new(found.canary.clone())))
             }
+            Pointer::Binding { app, id } => {
+                let found = self.bindings.get(&(app.clone(), *id))?;
+                Some(Place::Binding(Box::new(found.binding.clone())))
+            }
             Pointer::Release { .. }
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }
@@ -74,6 +78,11 @@ impl Rows {
                 let key = (app.clone(), name.clone());
                 self.canaries.put(key, StandingCanary { app, name, canary, revision });
             }
+            (Pointer::Binding { app, id }, Place::Binding(binding)) => {
+                let (app, id, binding) = (app.clone(), *id, (**binding).clone());
+                let key = (app.clone(), id);
+                self.bindings.put(key, StandingBinding { app, id, binding, revision });
+            }
             (Pointer::Release { .. }, Place::Release(_))
             | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
             | (Pointer::Live { .. }, Place::Live(_))
@@ -99,6 +108,7 @@ impl Rows {
             }
             Pointer::Split { unit } => self.splits.remove(unit),
             Pointer::Canary { app, name } => self.canaries.remove(&(app.clone(), name.clone())),
+            Pointer::Binding { app, id } => self.bindings.remove(&(app.clone(), *id)),
             Pointer::Release { .. }
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }

@@ -42,7 +42,8 @@ impl Writing<'_> {
             | (Pointer::Release { .. }, Place::Release(_))
             | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
             | (Pointer::Live { .. }, Place::Live(_))
-            | (Pointer::Plan { .. }, Place::Plan(_)) => true,
+            | (Pointer::Plan { .. }, Place::Plan(_))
+            | (Pointer::Binding { .. }, Place::Binding(_)) => true,
             _ => false,
         };
         ensure(fits, || pointer.to_string())?;

@@ -1,6 +1,6 @@
 //! Reads pointers: where they point, what points at a version, and when they moved.
 
-use folio_core::ports::{Releases, StandingCanary, StandingRelease, StoreError};
+use folio_core::ports::{Releases, StandingBinding, StandingCanary, StandingRelease, StoreError};
 use folio_model::{
     Alias, AppName, Entry, Name, Place, Pointer, ReleaseId, Tag, Target, UnitUid, VersionId,
     VersionKey,
@@ -33,6 +33,7 @@ impl Columns {
             Pointer::ReleaseTag { app, name } => ("release-tag", app.to_string(), name.to_string()),
             Pointer::Live { app } => ("live", app.to_string(), String::new()),
             Pointer::Plan { app } => ("plan", app.to_string(), String::new()),
+            Pointer::Binding { app, id } => ("binding", app.to_string(), id.to_string()),
         };
         Self { kind, owner, name }
     }
@@ -107,6 +108,30 @@ pub(super) fn canaries(
         canaries.push(as_canary(app, name, place, revision)?);
         Ok(canaries)
     })
+}
+
+pub(super) fn binding(
+    conn: &Connection,
+    app: &AppName,
+    id: Uuid,
+) -> Result<Option<StandingBinding>, StoreError> {
+    let found = place(conn, &Pointer::Binding { app: app.clone(), id })?;
+    found.map(|(place, revision)| as_binding(app.clone(), id, place, revision)).transpose()
+}
+
+pub(super) fn bindings(
+    conn: &Connection,
+    app: Option<&AppName>,
+) -> Result<Vec<StandingBinding>, StoreError> {
+    let sql = "SELECT owner, name, place, revision FROM pointers \
+               WHERE kind = 'binding' AND (?1 IS NULL OR owner = ?1)";
+    let found = all(conn, sql, [app.map(AppName::as_str)], |row| {
+        Ok((text(row, 0)?, text(row, 1)?, json(row, 2)?, seq(row, 3)?))
+    })?;
+    let found = found.into_iter().map(|(app, id, place, at)| as_binding(app, id, place, at));
+    let mut found = found.collect::<Result<Vec<_>, _>>()?;
+    found.sort_by_key(|found| (found.binding.created_at, found.id));
+    Ok(found)
 }
 
 pub(super) fn releases(
@@ -191,6 +216,7 @@ pub(crate) fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
         "release-tag" => Ok(Pointer::ReleaseTag { app: text(row, 1)?, name: text(row, 2)? }),
         "live" => Ok(Pointer::Live { app: text(row, 1)? }),
         "plan" => Ok(Pointer::Plan { app: text(row, 1)? }),
+        "binding" => Ok(Pointer::Binding { app: text(row, 1)?, id: text(row, 2)? }),
         _ => Ok(Pointer::Tag { app: text(row, 1)?, name: text(row, 2)? }),
     }
 }
@@ -218,6 +244,18 @@ fn as_canary(
     match place {
         Place::Canary(canary) => Ok(StandingCanary { app, name, canary: *canary, revision }),
         _ => Err(StoreError::corrupt(format!("canary `{name}`"))),
+    }
+}
+
+fn as_binding(
+    app: AppName,
+    id: Uuid,
+    place: Place,
+    revision: u64,
+) -> Result<StandingBinding, StoreError> {
+    match place {
+        Place::Binding(binding) => Ok(StandingBinding { app, id, binding: *binding, revision }),
+        _ => Err(StoreError::corrupt(format!("binding {id}"))),
     }
 }
 

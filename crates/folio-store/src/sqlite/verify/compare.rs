@@ -63,7 +63,13 @@ fn app(state: &dyn State, app: &AppName) -> Result<impl PartialEq + use<>, Store
     let units = Kind::ALL.into_iter().map(|kind| state.units(app, kind));
     let units = units.collect::<Result<Vec<_>, _>>()?;
     let releases = (state.releases(app, Releases::Accessible)?, state.release_tags(app)?);
-    Ok((state.has_app(app)?, units, state.tags(app)?, state.canaries(Some(app))?, releases))
+    Ok((
+        state.has_app(app)?,
+        units,
+        state.tags(app)?,
+        (state.canaries(Some(app))?, state.bindings(Some(app))?),
+        releases,
+    ))
 }
 
 fn unit(state: &dyn State, uid: &UnitUid) -> Result<impl PartialEq + use<>, StoreError> {

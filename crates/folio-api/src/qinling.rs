@@ -1,0 +1,80 @@
+//! OpenStack Qinling's API, `/v1`, for its own client: thin over the same verbs as everything else.
+//!
+//! Runtimes are environments, functions have their draft as version 0, and an app is a project. The sentences of
+//! refusals are the original's, because people search for them. Start at [`serve`]; a call is found in
+//! `dispatch`, by its method and the words of its path.
+
+mod aliases;
+mod body;
+mod executions;
+mod fault;
+mod functions;
+mod jobs;
+mod md5;
+mod runtimes;
+mod showing;
+mod versions;
+mod visit;
+mod webhooks;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use folio_core::Folio;
+use serde_json::json;
+
+use self::fault::{Fault, Outcome, found};
+use self::visit::Visit;
+
+/// The paths of this face.
+pub(crate) fn routes() -> Router<Folio> {
+    Router::new()
+        .route("/", get(root))
+        .route("/v1", any(moved))
+        .route("/v1/", any(serve))
+        .route("/v1/{*rest}", any(serve))
+}
+
+async fn root(request: Request) -> Response {
+    let at = format!("{}/v1", visit::origin(request.headers()));
+    let links = json!([{ "href": at, "target": "v1", "rel": "self" }]);
+    let version = json!({ "id": "v1.0", "status": "CURRENT", "links": links });
+    found(json!({ "versions": [version] }))
+}
+
+async fn moved() -> Response {
+    let mut response = StatusCode::FOUND.into_response();
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/v1/"));
+    response
+}
+
+/// Answers one call, whatever it is.
+async fn serve(State(folio): State<Folio>, request: Request) -> Response {
+    if let Some(id) = webhooks::called(&request) {
+        // Whoever knows its name may call it: no token is asked for.
+        return webhooks::invoke(&folio, &id, request).await.unwrap_or_else(Fault::into_response);
+    }
+    let visit = match Visit::read(folio, request).await {
+        Ok(visit) => visit,
+        Err(fault) => return fault.into_response(),
+    };
+    dispatch(&visit).await.unwrap_or_else(Fault::into_response)
+}
+
+/// What a call means. What is not here does not exist, and says so as JSON.
+async fn dispatch(visit: &Visit) -> Outcome {
+    let words: Vec<&str> = visit.words.iter().map(String::as_str).collect();
+    match (visit.method.as_str(), &*words) {
+        ("GET", []) => Ok(found(json!({ "uri": format!("{}/v1", visit.origin) }))),
+        (_, ["runtimes", rest @ ..]) => runtimes::dispatch(visit, rest).await,
+        (_, ["functions", id, "versions", rest @ ..]) => versions::dispatch(visit, id, rest).await,
+        (_, ["functions", rest @ ..]) => functions::dispatch(visit, rest).await,
+        (_, ["aliases", rest @ ..]) => aliases::dispatch(visit, rest).await,
+        (_, ["executions", rest @ ..]) => executions::dispatch(visit, rest).await,
+        (_, ["jobs", rest @ ..]) => jobs::dispatch(visit, rest).await,
+        (_, ["webhooks", rest @ ..]) => webhooks::dispatch(visit, rest).await,
+        _ => Err(visit.nowhere()),
+    }
+}

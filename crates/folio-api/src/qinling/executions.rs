@@ -1,0 +1,193 @@
+//! Executions, as Qinling shows them: the result is a JSON text, and what was cancelled has failed.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use folio_core::execution::{Listing, NewExecution};
+use folio_model::{
+    Execution, ExecutionId, ExecutionMode, ExecutionOrigin, ExecutionStatus, Qualifier, Reference,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::aliases;
+use super::fault::{Fault, Outcome, empty, found, made};
+use super::showing::moment;
+use super::versions;
+use super::visit::{self, To, Visit};
+
+/// Executions of one project that a list has at most, the newest.
+const LISTED_MAX: usize = 1000;
+
+pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
+    match (visit.method.as_str(), rest) {
+        ("GET", []) => list(visit).await,
+        ("POST", []) => create(visit).await,
+        ("GET", [id]) => show(visit, id).await,
+        ("DELETE", [id]) => delete(visit, id).await,
+        ("GET", [id, "log"]) => log(visit, id).await,
+        (_, [] | [_] | [_, "log"]) => Err(visit.no_method()),
+        _ => Err(visit.nowhere()),
+    }
+}
+
+async fn create(visit: &Visit) -> Outcome {
+    let known =
+        ["function_id", "function_alias", "function_version", "sync", "input", "description"];
+    let read_only = ["id", "status", "result", "project_id", "created_at", "updated_at"];
+    let body = super::body::Object::read_with(&visit.body, "body", &known, &read_only)?;
+    let number = body.number("function_version")?;
+    let function = match (body.text("function_alias")?, body.uuid("function_id")?) {
+        (Some(alias), _) => aliases::target(visit, &alias).await?,
+        (None, Some(id)) => reference(visit, id, number.unwrap_or_default()).await?,
+        (None, None) => {
+            let text = "Either function_alias or function_id must be provided.";
+            return Err(Fault::invalid(text));
+        }
+    };
+    let mode = match body.truth("sync")? {
+        Some(false) => ExecutionMode::Async,
+        _ => ExecutionMode::Sync,
+    };
+    let new = NewExecution {
+        function,
+        input: body.text("input")?.filter(|input| !input.is_empty() && input != "null"),
+        mode,
+        description: body.text("description")?.unwrap_or_default(),
+        origin: ExecutionOrigin::Request,
+    };
+    let started = visit.folio.start_execution(&visit.caller, &visit.app, new).await?;
+    Ok(made(shown(&started)))
+}
+
+/// A function's version as folio writes it; 0 is its draft, or else its latest.
+pub(super) async fn reference(visit: &Visit, id: Uuid, number: u64) -> Outcome<Reference> {
+    let unit = visit.function(id, To::Change).await?;
+    versions::known(visit, &unit, number).await?;
+    let function = Reference::to(unit.name.clone());
+    Ok(match number {
+        0 => function,
+        number => function.at(Qualifier::Number(versions::as_number(&unit, number)?)),
+    })
+}
+
+async fn show(visit: &Visit, id: &str) -> Outcome {
+    Ok(found(shown(&one(visit, id).await?)))
+}
+
+async fn delete(visit: &Visit, id: &str) -> Outcome {
+    let execution = one(visit, id).await?;
+    visit.folio.delete_execution(&execution.app, execution.id).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+async fn log(visit: &Visit, id: &str) -> Outcome {
+    let execution = one(visit, id).await?;
+    let mut response: Response =
+        visit.folio.execution_log(&execution.app, execution.id).await?.into_response();
+    let plain = HeaderValue::from_static("text/plain; charset=UTF-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    Ok(response)
+}
+
+async fn one(visit: &Visit, id: &str) -> Outcome<Execution> {
+    let id = visit::identity("id", id)?;
+    let found = visit.folio.show_execution(&visit.app, ExecutionId(id)).await;
+    found.map_err(|error| match error {
+        folio_core::execution::Error::NotFound(_) => Fault::no("Execution", &id.to_string()),
+        error => error.into(),
+    })
+}
+
+async fn list(visit: &Visit) -> Outcome {
+    visit.only(&["function_id", "status", "description", "project_id", "all_projects"])?;
+    let wanted = |execution: &Value| {
+        ["function_id", "status", "description"].into_iter().all(|field| {
+            visit.asked(field).is_none_or(|asked| fits(asked, execution[field].as_str()))
+        })
+    };
+    let mut executions = Vec::new();
+    for app in visit.projects().await? {
+        let mut below = None;
+        let mut of_app = Vec::new();
+        loop {
+            let listing = Listing { below, limit: LISTED_MAX, ..Listing::default() };
+            let page = visit.folio.executions(&app, listing).await?;
+            below = page.last().map(|execution| execution.seq);
+            of_app.extend(page.iter().map(shown).filter(&wanted));
+            if page.len() < LISTED_MAX || of_app.len() >= LISTED_MAX {
+                break;
+            }
+        }
+        of_app.truncate(LISTED_MAX);
+        executions.extend(of_app.into_iter().rev());
+    }
+    Ok(found(json!({ "executions": executions })))
+}
+
+/// Whether a value is what a filter asks for: `has:text`, `in:a,b`, or a value itself.
+fn fits(asked: &str, value: Option<&str>) -> bool {
+    let value = value.unwrap_or_default();
+    let (how, what) = asked.split_once(':').unwrap_or(("eq", asked));
+    let listed = || what.split(',').any(|one| one == value);
+    match how {
+        "eq" => value == what,
+        "neq" => value != what,
+        "gt" => value > what,
+        "gte" => value >= what,
+        "lt" => value < what,
+        "lte" => value <= what,
+        "has" => value.contains(what),
+        "in" => listed(),
+        "nin" => !listed(),
+        _ => value == asked,
+    }
+}
+
+/// An execution with every field there is.
+fn shown(execution: &Execution) -> Value {
+    let status = match execution.status {
+        ExecutionStatus::Cancelled => ExecutionStatus::Failed,
+        status => status,
+    };
+    let ended = execution.status != ExecutionStatus::Running;
+    let result = ended.then(|| {
+        let ms = u32::try_from(execution.duration_ms.unwrap_or_default()).unwrap_or(u32::MAX);
+        let duration = f64::from(ms) / 1000.0;
+        json!({ "output": execution.output, "duration": duration }).to_string()
+    });
+    let version = execution.number.filter(|_| execution.asked.pinned);
+    let description = Some(&execution.asked.description).filter(|text| !text.is_empty());
+    json!({
+        "id": execution.id,
+        "function_id": execution.unit,
+        "function_version": version.map_or(0, folio_model::Number::get),
+        "function_alias": execution.asked.alias,
+        "description": description,
+        "status": status.as_str(),
+        "sync": execution.asked.mode == ExecutionMode::Sync,
+        "input": execution.input,
+        "result": result,
+        "project_id": execution.app,
+        "created_at": moment(execution.created_at),
+        "updated_at": execution.ended_at.map(moment),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn filters_compare_as_they_say() {
+        let check = |asked: &str, value: &str, expected: bool| {
+            assert_eq!(fits(asked, Some(value)), expected, "{asked} {value}");
+        };
+        check("running", "running", true);
+        check("neq:running", "running", false);
+        check("has:Job 7", "Created by Job 7", true);
+        check("in:a,b", "b", true);
+        check("nin:a,b", "b", false);
+        check("gte:b", "b", true);
+        check("lt:b", "b", false);
+    }
+}

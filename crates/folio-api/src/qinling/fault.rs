@@ -1,0 +1,95 @@
+//! What Qinling's clients are told when something is refused: always an object with `faultstring`, because
+//! anything else breaks them.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use folio_core::{Class, Explain};
+use serde_json::{Value, json};
+
+/// A refusal: a status and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) status: StatusCode,
+    pub(super) text: String,
+}
+
+/// What a handler gives.
+pub(super) type Outcome<T = Response> = Result<T, Fault>;
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        Self { status, text: text.into() }
+    }
+
+    pub(super) fn invalid(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    pub(super) fn not_allowed(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, text)
+    }
+
+    pub(super) fn absent(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// `Function not found [id=...]`.
+    pub(super) fn no(what: &str, id: &str) -> Self {
+        Self::absent(format!("{what} not found [id={id}]"))
+    }
+}
+
+/// What folio refuses, in its own words. What only an operator can mend is 503, because the client without a
+/// session breaks on a 500.
+impl<E: Explain> From<E> for Fault {
+    fn from(error: E) -> Self {
+        let status = match error.class() {
+            Class::Invalid | Class::TooLarge => StatusCode::BAD_REQUEST,
+            Class::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Class::NotFound | Class::Gone => StatusCode::NOT_FOUND,
+            Class::Conflict if error.code().0 == "in_use" => StatusCode::FORBIDDEN,
+            Class::Conflict => StatusCode::CONFLICT,
+            _ => {
+                tracing::error!(error.code = error.code().0, "A request failed: {error}");
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let code = if self.status.is_server_error() { "Server" } else { "Client" };
+        let body = json!({ "faultcode": code, "faultstring": self.text, "debuginfo": null });
+        (self.status, Json(body)).into_response()
+    }
+}
+
+/// Something that was asked for.
+pub(super) fn found(body: Value) -> Response {
+    Json(body).into_response()
+}
+
+/// Something that was made.
+pub(super) fn made(body: Value) -> Response {
+    (StatusCode::CREATED, Json(body)).into_response()
+}
+
+/// Nothing more to say.
+pub(super) fn empty(status: StatusCode) -> Response {
+    status.into_response()
+}
+
+/// Bytes with a name, never compressed on the way: the client keeps what it is sent.
+pub(super) fn zip(name: &str, bytes: Vec<u8>) -> Response {
+    let mut response = bytes.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/zip"));
+    let disposition = format!("attachment; filename=\"{name}\"");
+    if let Ok(value) = HeaderValue::try_from(disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    response
+}

@@ -1,0 +1,476 @@
+//! Jobs, webhooks, and names for the newest version: what stands for a function and is no unit.
+//!
+//! Each is a pointer, so that every change is an entry and none makes a version. What one leads to cannot be deleted
+//! before it. A run is an execution, always asynchronous. Start at [`Folio::bind`]; `job` keeps the times.
+
+mod error;
+mod input;
+mod job;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use folio_model::{
+    Actor, AppName, Binding, BindingTerms, BoundTo, Execution, ExecutionMode, ExecutionOrigin,
+    JobStatus, Kind, Name, Number, Place, Pointer, Qualifier, Reference, Timestamp, Unit, UnitUid,
+    VersionId, VersionKey, Webhook,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub use self::error::Error;
+pub use self::input::webhook_input;
+pub use self::job::{JobFields, NewJob};
+
+use crate::builder::Builder;
+use crate::execution::NewExecution;
+use crate::ports::{StandingBinding, State, StoreError};
+use crate::request::Caller;
+use crate::view::Done;
+use crate::{Folio, folio, resolve};
+
+/// Which bindings are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindingKind {
+    /// Names for newest versions.
+    Newest,
+    /// Webhooks.
+    Webhook,
+    /// Jobs.
+    Job,
+}
+
+impl BindingKind {
+    fn of(binding: &Binding) -> Self {
+        match binding.terms {
+            BindingTerms::Newest => Self::Newest,
+            BindingTerms::Webhook(_) => Self::Webhook,
+            BindingTerms::Job(_) => Self::Job,
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Newest => "alias",
+            Self::Webhook => "webhook",
+            Self::Job => "job",
+        }
+    }
+}
+
+/// A job or webhook as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BindingView {
+    /// The app.
+    pub app: AppName,
+    /// Its identity.
+    pub id: Uuid,
+    /// Changes whenever it does.
+    pub revision: u64,
+    /// What it is.
+    #[serde(flatten)]
+    pub binding: Binding,
+    /// What it leads to, in words, as long as that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<Reference>,
+    /// When a job comes next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
+    /// How often a job will still come, if not for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
+}
+
+/// What is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBinding {
+    /// What it leads to.
+    pub to: BoundTo,
+    /// What it is called.
+    pub name: Option<String>,
+    /// What is said about it.
+    pub description: Option<String>,
+    /// What it is.
+    pub terms: NewTerms,
+}
+
+/// What a new binding is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewTerms {
+    /// A name for a newest version.
+    Newest,
+    /// A webhook.
+    Webhook(Webhook),
+    /// A job.
+    Job(NewJob),
+}
+
+/// What is to become of a binding; what is left out stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BindingFields {
+    /// What it leads to.
+    pub to: Option<BoundTo>,
+    /// What it is called.
+    pub name: Option<String>,
+    /// What is said about it.
+    pub description: Option<String>,
+    /// What becomes of a job.
+    pub job: JobFields,
+    /// What becomes of a webhook.
+    pub webhook: Option<Webhook>,
+}
+
+/// How often webhooks were called in this minute.
+#[derive(Default)]
+pub(crate) struct Calls(Mutex<HashMap<Uuid, (i64, u32)>>);
+
+impl Calls {
+    /// Counts a call, if it is allowed.
+    fn admit(&self, id: Uuid, minute: i64, max: u32) -> bool {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|_, (then, _)| *then == minute);
+        let (_, count) = calls.entry(id).or_insert((minute, 0));
+        *count += 1;
+        *count <= max
+    }
+}
+
+impl Folio {
+    /// Makes a job, a webhook, or a name for a newest version. What it leads to has to be there.
+    pub async fn bind(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        new: NewBinding,
+    ) -> Result<Done<BindingView>, Error> {
+        self.check_text("description", new.description.as_deref().unwrap_or_default())?;
+        self.check_text("name", new.name.as_deref().unwrap_or_default())?;
+        let id = self.fresh_uuid();
+        let (of, now) = (app.clone(), self.clock.now());
+        let done = self
+            .commit(caller, app, move |builder| {
+                let NewBinding { to, name, description, terms } = new.clone();
+                leads(builder.state, &of, &to)?;
+                let terms = match terms {
+                    NewTerms::Newest => {
+                        free(builder.state, &of, name.as_deref())?;
+                        BindingTerms::Newest
+                    }
+                    NewTerms::Webhook(webhook) => BindingTerms::Webhook(webhook),
+                    NewTerms::Job(new) => BindingTerms::Job(new.job(now)?),
+                };
+                let (created_at, updated_at) = (now, None);
+                let binding = Binding { to, name, description, terms, created_at, updated_at };
+                put(builder, (&of, id), None, binding)
+            })
+            .await?;
+        self.wind_jobs(Some((app, id))).await?;
+        Ok(done)
+    }
+
+    /// Changes a job or webhook.
+    pub async fn rebind(
+        &self,
+        caller: &Caller,
+        (app, id): (&AppName, Uuid),
+        fields: BindingFields,
+    ) -> Result<Done<BindingView>, Error> {
+        self.check_text("description", fields.description.as_deref().unwrap_or_default())?;
+        let (of, now) = (app.clone(), self.clock.now());
+        let done = self
+            .commit(caller, app, move |builder| {
+                let found = find(builder.state, &of, id, None)?;
+                let from = found.binding;
+                let mut to = from.clone();
+                if let Some(target) = &fields.to {
+                    leads(builder.state, &of, target)?;
+                    to.to = target.clone();
+                }
+                to.name = fields.name.clone().or(to.name);
+                to.description = fields.description.clone().or(to.description);
+                match &mut to.terms {
+                    BindingTerms::Job(job) => fields.job.lay_over(job, now)?,
+                    BindingTerms::Webhook(webhook) => {
+                        *webhook = fields.webhook.clone().unwrap_or_else(|| webhook.clone());
+                    }
+                    BindingTerms::Newest => {}
+                }
+                if to != from {
+                    to.updated_at = Some(now);
+                }
+                put(builder, (&of, id), Some(from), to)
+            })
+            .await?;
+        self.wind_jobs(Some((app, id))).await?;
+        Ok(done)
+    }
+
+    /// Removes a job, a webhook, or a name for a newest version.
+    pub async fn unbind(
+        &self,
+        caller: &Caller,
+        (app, id): (&AppName, Uuid),
+    ) -> Result<Done<BindingView>, Error> {
+        let of = app.clone();
+        self.commit(caller, app, move |builder| {
+            let found = find(builder.state, &of, id, None)?;
+            let view = seen(builder.state, &found)?;
+            if found.binding.terms == BindingTerms::Newest {
+                unused(builder.state, &of, found.binding.name.as_deref())?;
+            }
+            let place = Place::Binding(Box::new(found.binding.clone()));
+            builder.say(format!("delete {} {}", found.binding.noun(), called(&found)));
+            builder.point(Pointer::Binding { app: of.clone(), id }, Some(place), None)?;
+            Ok(view)
+        })
+        .await
+    }
+
+    /// Lists an app's bindings of a kind, in the order they were made.
+    pub async fn bindings(
+        &self,
+        app: &AppName,
+        kind: BindingKind,
+    ) -> Result<Vec<BindingView>, Error> {
+        let of = app.clone();
+        let found = self.look(move |state| {
+            if !state.has_app(&of)? {
+                return Err(folio::Error::NoApp(of).into());
+            }
+            let all = state.bindings(Some(&of))?.into_iter();
+            let wanted = all.filter(|found| BindingKind::of(&found.binding) == kind);
+            wanted.map(|found| Ok::<_, Error>(seen(state, &found)?)).collect::<Result<Vec<_>, _>>()
+        });
+        let mut views = Vec::new();
+        for view in found.await? {
+            views.push(self.with_times(view).await?);
+        }
+        Ok(views)
+    }
+
+    /// Shows one binding of a kind.
+    pub async fn show_binding(
+        &self,
+        (app, id): (&AppName, Uuid),
+        kind: BindingKind,
+    ) -> Result<BindingView, Error> {
+        let of = app.clone();
+        let found = self.look(move |state| {
+            let found = find(state, &of, id, Some(kind))?;
+            Ok::<_, Error>(seen(state, &found)?)
+        });
+        self.with_times(found.await?).await
+    }
+
+    /// What a reference means to a binding: one version, an alias wherever it points, or whatever is newest.
+    pub async fn bound_to(
+        &self,
+        app: &AppName,
+        function: &Reference,
+    ) -> Result<BoundTo, resolve::Error> {
+        let (app, function) = (app.clone(), function.clone());
+        self.look(move |state| {
+            let found = resolve::resolve(state, &app, Kind::Function, &function)?;
+            let unit = found.unit.uid;
+            let is_id = |id: &VersionId| state.version_by_id(unit, id);
+            Ok(match &function.at {
+                Some(Qualifier::Named(name)) if is_id(name)?.is_none() => {
+                    BoundTo::FunctionAlias { unit, alias: name.clone() }
+                }
+                Some(Qualifier::Named(_) | Qualifier::Number(_)) => match found.what {
+                    resolve::What::Version(number) => {
+                        BoundTo::Function { unit, number: Some(number) }
+                    }
+                    _ => BoundTo::Function { unit, number: None },
+                },
+                None | Some(Qualifier::Latest | Qualifier::Draft) => {
+                    BoundTo::Function { unit, number: None }
+                }
+            })
+        })
+        .await
+    }
+
+    /// Runs what a webhook leads to, whoever calls it. Always later: the answer is that it will be run.
+    pub async fn call_webhook(&self, id: Uuid, input: Option<String>) -> Result<Execution, Error> {
+        let missing = Error::NotFound { noun: BindingKind::Webhook.noun(), id };
+        let found = self.look(move |state| {
+            for app in state.apps()? {
+                if let Some(found) = state.binding(&app, id)? {
+                    let function = reference(state, &app, &found.binding.to)?;
+                    return Ok::<_, Error>(Some((found, function)));
+                }
+            }
+            Ok(None)
+        });
+        let Some((found, function)) = found.await? else { return Err(missing) };
+        let BindingTerms::Webhook(webhook) = &found.binding.terms else { return Err(missing) };
+        let minute = self.clock.now().as_second().div_euclid(60);
+        if let Some(max) = webhook.calls_per_minute_max
+            && !self.calls.admit(id, minute, max)
+        {
+            return Err(Error::TooOften(id));
+        }
+        let new = NewExecution {
+            function,
+            input,
+            mode: ExecutionMode::Async,
+            description: format!("Created by Webhook {id}"),
+            origin: ExecutionOrigin::Webhook(id),
+        };
+        Ok(self.start_execution(&by("webhook"), &found.app, new).await?)
+    }
+
+    /// A random identity nobody can guess.
+    fn fresh_uuid(&self) -> Uuid {
+        let bytes = self.clock.chance();
+        let half: [u8; 16] = std::array::from_fn(|at| bytes[at]);
+        uuid::Builder::from_random_bytes(half).into_uuid()
+    }
+}
+
+/// Who asks for what nobody asked for by name.
+fn by(who: &str) -> Caller {
+    Caller::new(who.parse::<Actor>().expect("a word is an actor"))
+}
+
+fn put(
+    builder: &mut Builder<'_>,
+    (app, id): (&AppName, Uuid),
+    from: Option<Binding>,
+    to: Binding,
+) -> Result<BindingView, Error> {
+    let verb = if from.is_some() { "change" } else { "create" };
+    let mut found = StandingBinding { app: app.clone(), id, binding: to, revision: 0 };
+    builder.say(format!("{verb} {} {}", found.binding.noun(), called(&found)));
+    let place = |binding: &Binding| Place::Binding(Box::new(binding.clone()));
+    let (from, to) = (from.as_ref().map(place), place(&found.binding));
+    found.revision = builder.state.head()? + u64::from(from.as_ref() != Some(&to));
+    builder.point(Pointer::Binding { app: app.clone(), id }, from, Some(to))?;
+    Ok(seen(builder.state, &found)?)
+}
+
+fn called(found: &StandingBinding) -> String {
+    found.binding.name.clone().unwrap_or_else(|| found.id.to_string())
+}
+
+fn find(
+    state: &dyn State,
+    app: &AppName,
+    id: Uuid,
+    kind: Option<BindingKind>,
+) -> Result<StandingBinding, Error> {
+    let found = state.binding(app, id)?;
+    let found = found.filter(|one| kind.is_none_or(|kind| BindingKind::of(&one.binding) == kind));
+    found.ok_or(Error::NotFound { noun: kind.map_or("job", BindingKind::noun), id })
+}
+
+fn seen(state: &dyn State, found: &StandingBinding) -> Result<BindingView, StoreError> {
+    let function = match reference(state, &found.app, &found.binding.to) {
+        Ok(function) => Some(function),
+        Err(Error::Folio(folio::Error::Store(error))) => return Err(error),
+        Err(_) => None,
+    };
+    let StandingBinding { app, id, binding, revision } = found.clone();
+    Ok(BindingView { app, id, revision, binding, function, next: None, left: None })
+}
+
+/// Refuses what leads nowhere.
+fn leads(state: &dyn State, app: &AppName, to: &BoundTo) -> Result<(), Error> {
+    let function = reference(state, app, to)?;
+    resolve::resolve(state, app, Kind::Function, &function)?;
+    Ok(())
+}
+
+/// What a binding leads to now, as a reference.
+pub(crate) fn reference(
+    state: &dyn State,
+    app: &AppName,
+    to: &BoundTo,
+) -> Result<Reference, Error> {
+    match to {
+        BoundTo::Function { unit, number } => {
+            let name = living(state, app, *unit)?.key.name;
+            if let Some(number) = number {
+                let key = VersionKey { unit: *unit, number: *number };
+                state.version(key)?.ok_or_else(|| no_version(&name, *number))?;
+            }
+            let function = Reference::to(name);
+            Ok(match number {
+                Some(number) => function.at(Qualifier::Number(*number)),
+                None => function,
+            })
+        }
+        BoundTo::FunctionAlias { unit, alias } => {
+            let name = living(state, app, *unit)?.key.name;
+            match state.alias(*unit, alias)? {
+                Some(_) => Ok(Reference::to(name).at(Qualifier::Named(alias.clone()))),
+                None => Err(Error::NoAlias(alias.clone())),
+            }
+        }
+        BoundTo::Alias(alias) => {
+            for unit in state.units(app, Kind::Function)? {
+                if unit.is_visible() && state.alias(unit.uid, alias)?.is_some() {
+                    return Ok(Reference::to(unit.key.name).at(Qualifier::Named(alias.clone())));
+                }
+            }
+            match newest(state, app, alias.as_str())?.map(|found| found.binding.to) {
+                Some(to @ BoundTo::Function { .. }) => reference(state, app, &to),
+                _ => Err(Error::NoAlias(alias.clone())),
+            }
+        }
+    }
+}
+
+fn living(state: &dyn State, app: &AppName, unit: UnitUid) -> Result<Unit, Error> {
+    let found = state.unit_by_uid(unit)?;
+    let found = found.filter(|unit| unit.is_visible() && unit.key.app == *app);
+    found.filter(|unit| unit.key.kind == Kind::Function).ok_or(Error::FunctionGone)
+}
+
+fn no_version(name: &Name, number: Number) -> Error {
+    let (kind, at) = (Kind::Function, number.to_string());
+    resolve::Error::NoVersion { kind, name: name.clone(), at, near: None }.into()
+}
+
+fn newest(
+    state: &dyn State,
+    app: &AppName,
+    name: &str,
+) -> Result<Option<StandingBinding>, StoreError> {
+    let mut all = state.bindings(Some(app))?.into_iter();
+    Ok(all.find(|found| {
+        found.binding.terms == BindingTerms::Newest && found.binding.name.as_deref() == Some(name)
+    }))
+}
+
+/// Refuses a name for a newest version that something in the app has.
+fn free(state: &dyn State, app: &AppName, name: Option<&str>) -> Result<(), Error> {
+    let Some(name) = name else { return Ok(()) };
+    let taken = || Err(Error::Taken(name.to_owned()));
+    let Ok(alias) = name.parse::<VersionId>() else { return taken() };
+    match reference(state, app, &BoundTo::Alias(alias)) {
+        Ok(_) => taken(),
+        Err(Error::NoAlias(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Refuses to remove a name that jobs or webhooks lead to.
+fn unused(state: &dyn State, app: &AppName, name: Option<&str>) -> Result<(), Error> {
+    let leads = |found: &StandingBinding| match &found.binding.to {
+        BoundTo::Alias(alias) => found.binding.holds() && Some(alias.as_str()) == name,
+        BoundTo::Function { .. } | BoundTo::FunctionAlias { .. } => false,
+    };
+    match state.bindings(Some(app))?.iter().find(|found| leads(found)) {
+        Some(_) => Err(Error::Taken(name.unwrap_or_default().to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Whether a job goes on.
+fn goes_on(binding: &Binding) -> bool {
+    matches!(&binding.terms, BindingTerms::Job(job) if job.status == JobStatus::Running)
+}

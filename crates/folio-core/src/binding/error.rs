@@ -1,0 +1,115 @@
+//! Why a job or webhook was not made, found or called.
+
+use folio_model::VersionId;
+use uuid::Uuid;
+
+use crate::ports::StoreError;
+use crate::timer::ScheduleError;
+use crate::{Class, Code, Explain, execution, folio, resolve};
+
+/// Why a job or webhook was not made, found or called.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none of that identity.
+    #[error("there is no {noun} {id}")]
+    NotFound {
+        /// What was looked for.
+        noun: &'static str,
+        /// Its identity.
+        id: Uuid,
+    },
+    /// Nothing of the app is called that.
+    #[error("no function has an alias `{0}`")]
+    NoAlias(VersionId),
+    /// What it leads to is gone.
+    #[error("its function was deleted")]
+    FunctionGone,
+    /// The name is taken.
+    #[error("the name `{0}` is taken")]
+    Taken(String),
+    /// Nothing says when it runs.
+    #[error("a job needs a pattern or a first time")]
+    NoTime,
+    /// It cannot be run more than once.
+    #[error("a job that runs more than once needs a pattern")]
+    NoPattern,
+    /// It runs once and is to run more often, or the other way round.
+    #[error("a job that runs once cannot become one that runs again, nor the other way round")]
+    OtherKind,
+    /// It never runs again.
+    #[error("the job is over")]
+    Over,
+    /// A pattern that cannot be read.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// A pattern that never comes.
+    #[error("`{0}` never comes")]
+    Never(String),
+    /// It was called too often.
+    #[error("webhook {0} was called more often than its limit allows")]
+    TooOften(Uuid),
+    /// A name leads nowhere.
+    #[error(transparent)]
+    Resolve(#[from] resolve::Error),
+    /// It could not be run.
+    #[error(transparent)]
+    Execution(#[from] execution::Error),
+    /// No rule got to decide.
+    #[error(transparent)]
+    Folio(#[from] folio::Error),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Folio(error.into())
+    }
+}
+
+impl Explain for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code("binding_not_found"),
+            Self::NoAlias(_) => Code("alias_not_found"),
+            Self::FunctionGone => Code("unit_not_found"),
+            Self::Taken(_) => Code("binding_exists"),
+            Self::NoTime | Self::NoPattern | Self::OtherKind => Code("job_incomplete"),
+            Self::Over => Code("job_over"),
+            Self::Schedule(_) | Self::Never(_) => Code("bad_schedule"),
+            Self::TooOften(_) => Code("webhook_too_often"),
+            Self::Resolve(error) => error.code(),
+            Self::Execution(error) => error.code(),
+            Self::Folio(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::NotFound { .. } | Self::NoAlias(_) | Self::FunctionGone => Class::NotFound,
+            Self::Taken(_) | Self::Over => Class::Conflict,
+            Self::NoTime | Self::NoPattern | Self::OtherKind => Class::Invalid,
+            Self::Schedule(_) | Self::Never(_) => Class::Invalid,
+            Self::TooOften(_) => Class::Unavailable,
+            Self::Resolve(error) => error.class(),
+            Self::Execution(error) => error.class(),
+            Self::Folio(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { noun, .. } => format!("`folio {noun} list` shows what exists"),
+            Self::NoAlias(_) => "`folio fn alias list NAME` shows a function's aliases".to_owned(),
+            Self::FunctionGone => "point it elsewhere, or delete it".to_owned(),
+            Self::Taken(_) => "choose another name".to_owned(),
+            Self::NoTime => "give --pattern '0 6 * * *' or --first TIME".to_owned(),
+            Self::NoPattern => "give --pattern '0 6 * * *'".to_owned(),
+            Self::OtherKind | Self::Over => "make another job".to_owned(),
+            Self::Schedule(error) => error.hint().to_owned(),
+            Self::Never(_) => "see `folio timer showschedule --cron ...`".to_owned(),
+            Self::TooOften(_) => "try again in a minute".to_owned(),
+            Self::Resolve(error) => return error.hint(),
+            Self::Execution(error) => return error.hint(),
+            Self::Folio(error) => return error.hint(),
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Jobs and webhooks: every slot is run once, one that is broken is only its own trouble, and what they lead to stays.
+
+use folio_core::binding::{
+    BindingFields, BindingKind, BindingView, JobFields, NewBinding, NewJob, NewTerms,
+};
+use folio_core::execution::Listing;
+use folio_core::request::{Cascade, Which};
+use folio_core::{Explain as _, ports::StoreError};
+use folio_model::{
+    BindingTerms, BoundTo, Execution, ExecutionOrigin, JobStatus, Kind, UnitKey, Webhook,
+};
+
+use crate::runtime::{Running, reference, running, running_on_disk};
+use crate::world::{app, function, id, refused};
+
+impl Running {
+    async fn bound(&self, function: &str, terms: NewTerms) -> BindingView {
+        let to = self.world.folio.bound_to(&app(), &reference(function)).await.unwrap();
+        self.bound_to(to, terms).await
+    }
+
+    async fn bound_to(&self, to: BoundTo, terms: NewTerms) -> BindingView {
+        let new = NewBinding { to, name: None, description: None, terms };
+        self.world.folio.bind(&self.world.caller, &app(), new).await.unwrap().result
+    }
+
+    async fn job(&self, function: &str, pattern: &str, count: Option<u64>) -> BindingView {
+        let pattern = Some(pattern.to_owned());
+        let job = NewJob { pattern, count, ..NewJob::default() };
+        self.bound(function, NewTerms::Job(job)).await
+    }
+
+    async fn started_by(&self, binding: &BindingView) -> Vec<Execution> {
+        let listing = Listing { limit: 1000, ..Listing::default() };
+        let all = self.world.folio.executions(&app(), listing).await.unwrap().into_iter();
+        let origins = [ExecutionOrigin::Job(binding.id), ExecutionOrigin::Webhook(binding.id)];
+        all.filter(|execution| origins.contains(&execution.asked.origin)).collect()
+    }
+
+    async fn status(&self, job: &BindingView) -> (JobStatus, Option<u64>) {
+        let at = (&app(), job.id);
+        let seen = self.world.folio.show_binding(at, BindingKind::Job).await.unwrap();
+        let BindingTerms::Job(job) = seen.binding.terms else { panic!("it is a job") };
+        (job.status, seen.left)
+    }
+
+    async fn look_at_the_clock(&self, seconds: i64) -> Result<(), StoreError> {
+        self.world.clock.jump(seconds);
+        self.world.folio.take_jobs().await.map(|_| ())
+    }
+}
+
+async fn published(running: Running) -> Running {
+    running.world.version(&function("hello"), "one", "v1").await;
+    running.world.version(&function("hello"), "two", "v2").await;
+    running.world.point("hello", "prod", "v1").await;
+    running
+}
+
+async fn a_job_runs_as_often_as_it_shall(running: Running) {
+    let running = published(running).await;
+    let job = running.job("hello", "* * * * *", Some(2)).await;
+    running.look_at_the_clock(0).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 0, "not before its time");
+    running.look_at_the_clock(60).await.unwrap();
+    running.look_at_the_clock(0).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 1, "however often somebody looks");
+    assert_eq!(running.status(&job).await, (JobStatus::Running, Some(1)));
+    running.look_at_the_clock(60).await.unwrap();
+    running.look_at_the_clock(600).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 2);
+    assert_eq!(running.status(&job).await.0, JobStatus::Done);
+    let said = format!("Created by Job {}", job.id);
+    assert!(running.started_by(&job).await.iter().all(|one| one.asked.description == said));
+}
+
+#[tokio::test]
+async fn a_job_runs_as_often_as_it_shall_in_memory() {
+    a_job_runs_as_often_as_it_shall(running().await).await;
+}
+
+#[tokio::test]
+async fn a_job_runs_as_often_as_it_shall_on_disk() {
+    a_job_runs_as_often_as_it_shall(running_on_disk().await).await;
+}
+
+#[tokio::test]
+async fn a_job_of_an_alias_follows_it() {
+    let running = published(running().await).await;
+    let job = running.job("hello@prod", "* * * * *", None).await;
+    running.look_at_the_clock(60).await.unwrap();
+    running.world.point("hello", "prod", "v2").await;
+    running.look_at_the_clock(60).await.unwrap();
+    let versions: Vec<_> =
+        running.started_by(&job).await.into_iter().map(|one| one.number).collect();
+    let versions: Vec<_> = versions.into_iter().flatten().map(folio_model::Number::get).collect();
+    assert_eq!(versions, [2, 1], "newest first");
+}
+
+#[tokio::test]
+async fn a_broken_job_starves_nobody() {
+    let running = published(running().await).await;
+    // The original stopped all jobs when one's alias was gone; here the alias goes around the guard.
+    let broken = running.bound_to(BoundTo::Alias(id("prod")), job_terms()).await;
+    let healthy = running.job("hello", "* * * * *", None).await;
+    let key = function("hello");
+    let leaving = (&key, &id("prod"));
+    let expect = folio_core::request::Expect::Present;
+    let refused = running.world.folio.delete_alias(&running.world.caller, leaving, expect).await;
+    assert_eq!(refused.unwrap_err().code().0, "in_use");
+    *running.stub.failure.lock().unwrap() = None;
+    for _ in 0..3 {
+        running.look_at_the_clock(60).await.unwrap();
+    }
+    assert_eq!(running.started_by(&healthy).await.len(), 3);
+    assert_eq!(running.started_by(&broken).await.len(), 3);
+}
+
+fn job_terms() -> NewTerms {
+    NewTerms::Job(NewJob { pattern: Some("* * * * *".to_owned()), ..NewJob::default() })
+}
+
+#[tokio::test]
+async fn slots_that_were_missed_are_not_made_up_for_one_by_one() {
+    let running = published(running().await).await;
+    let job = running.job("hello", "* * * * *", Some(100)).await;
+    running.look_at_the_clock(30 * 60).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 1, "the newest is run");
+    running.look_at_the_clock(60).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_paused_job_waits_and_a_cancelled_one_is_over() {
+    let running = published(running().await).await;
+    let job = running.job("hello", "* * * * *", None).await;
+    let set = async |status: JobStatus| {
+        let job_fields = JobFields { status: Some(status), ..JobFields::default() };
+        let fields = BindingFields { job: job_fields, ..BindingFields::default() };
+        running.world.folio.rebind(&running.world.caller, (&app(), job.id), fields).await
+    };
+    set(JobStatus::Paused).await.unwrap();
+    running.look_at_the_clock(300).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 0);
+    set(JobStatus::Running).await.unwrap();
+    running.look_at_the_clock(0).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 0, "what passed meanwhile has passed");
+    running.look_at_the_clock(60).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 1);
+    set(JobStatus::Cancelled).await.unwrap();
+    running.look_at_the_clock(300).await.unwrap();
+    assert_eq!(running.started_by(&job).await.len(), 1);
+    assert_eq!(refused(set(JobStatus::Running).await).0, "job_over");
+}
+
+#[tokio::test]
+async fn what_a_job_or_webhook_leads_to_is_not_deleted() {
+    let running = published(running().await).await;
+    let (folio, caller, key) = (&running.world.folio, &running.world.caller, function("hello"));
+    let hook = running.bound("hello@2", NewTerms::Webhook(Webhook::default())).await;
+    let version = || folio.delete_versions(caller, &key, Which::One("2".parse().unwrap()), None);
+    let error = version().await.unwrap_err();
+    assert_eq!((error.code().0, &*error.referrers()[0].kind), ("in_use", "webhook"));
+    let unit = || folio.delete(caller, &key, Cascade::No, None);
+    assert_eq!(unit().await.unwrap_err().referrers()[0].kind, "webhook");
+    folio.unbind(caller, (&app(), hook.id)).await.unwrap();
+    version().await.unwrap();
+    let job = running.job("hello", "* * * * *", Some(1)).await;
+    assert_eq!(unit().await.unwrap_err().referrers()[0].kind, "job");
+    running.look_at_the_clock(60).await.unwrap();
+    running.look_at_the_clock(0).await.unwrap();
+    assert_eq!(running.status(&job).await.0, JobStatus::Done);
+    unit().await.expect("a job that is done stands in nobody's way");
+}
+
+#[tokio::test]
+async fn every_change_is_an_entry_and_can_be_undone() {
+    let running = published(running().await).await;
+    let hook = running.bound("hello", NewTerms::Webhook(Webhook::default())).await;
+    let folio = &running.world.folio;
+    let log = folio.log(&app(), None, 1).await.unwrap();
+    assert_eq!(log[0].entry.message, format!("create webhook {}", hook.id));
+    assert_eq!(log[0].entry.app_version, None, "no version is made");
+    folio.undo(&running.world.caller, &app(), None).await.unwrap();
+    assert_eq!(refused(folio.call_webhook(hook.id, None).await).0, "binding_not_found");
+    let key = UnitKey { kind: Kind::Function, ..function("hello") };
+    folio.delete(&running.world.caller, &key, Cascade::No, None).await.unwrap();
+}

@@ -1,0 +1,244 @@
+//! Executions: every one that was accepted comes to exactly one end, and is kept with it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use folio_core::execution::{Error, Listing, NewExecution};
+use folio_core::ports::runtime::CallError;
+use folio_core::request::{Caller, Repeat, Which};
+use folio_core::{Explain as _, Limits};
+use folio_model::{
+    Digest, Execution, ExecutionId, ExecutionMode, ExecutionOrigin, ExecutionStatus,
+};
+use serde_json::{Value, json};
+
+use crate::runtime::{Running, reference, running, running_on_disk, running_with};
+use crate::world::{app, function, refused};
+
+fn new(function: &str, mode: ExecutionMode) -> NewExecution {
+    NewExecution {
+        function: reference(function),
+        input: Some("{}".to_owned()),
+        mode,
+        description: "by hand".to_owned(),
+        origin: ExecutionOrigin::Request,
+    }
+}
+
+impl Running {
+    async fn begun(&self, function: &str, mode: ExecutionMode) -> Execution {
+        self.try_start(&self.world.caller, new(function, mode)).await.unwrap()
+    }
+
+    async fn try_start(&self, caller: &Caller, new: NewExecution) -> Result<Execution, Error> {
+        self.world.folio.start_execution(caller, &app(), new).await
+    }
+
+    async fn shown(&self, id: ExecutionId) -> Execution {
+        self.world.folio.show_execution(&app(), id).await.unwrap()
+    }
+
+    /// Runs what waits until an execution has ended.
+    async fn ended(&self, id: ExecutionId) -> Execution {
+        let over = async {
+            loop {
+                let found = self.shown(id).await;
+                if found.status != ExecutionStatus::Running {
+                    return found;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            found = over => found,
+            stopped = self.world.folio.run_executions(std::future::pending()) => {
+                panic!("it stopped: {stopped:?}")
+            }
+        }
+    }
+
+    /// Begins to run what waits and is gone when something happened.
+    async fn interrupted(&self, event: &str, times: usize) {
+        tokio::select! {
+            () = self.stub.await_event(event, times) => {}
+            stopped = self.world.folio.run_executions(std::future::pending()) => {
+                panic!("it stopped: {stopped:?}")
+            }
+        }
+    }
+}
+
+async fn published() -> Running {
+    let running = running().await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    running.world.version(&function("hello"), "two", "v2").await;
+    running.world.point("hello", "prod", "v1").await;
+    running
+}
+
+fn result(execution: &Execution) -> (ExecutionStatus, Value) {
+    (execution.status, execution.output.clone().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_sync_execution_is_answered_with_its_end_and_kept() {
+    let running = published().await;
+    let done = running.begun("hello", ExecutionMode::Sync).await;
+    assert_eq!(result(&done), (ExecutionStatus::Success, json!("hello@v2")));
+    assert_eq!(done.asked.by.as_str(), "ada");
+    assert!(!done.asked.pinned);
+    assert_eq!(running.shown(done.id).await, done);
+    let log = running.world.folio.execution_log(&app(), done.id).await.unwrap();
+    let lines = format!("Start execution: {0}\nFinished execution: {0}\n", done.id);
+    assert_eq!(log, lines);
+}
+
+#[tokio::test]
+async fn an_async_execution_is_accepted_first_and_run_later() {
+    let running = published().await;
+    let accepted = running.begun("hello@prod", ExecutionMode::Async).await;
+    assert_eq!(accepted.status, ExecutionStatus::Running);
+    assert_eq!(accepted.asked.alias.as_ref().map(|alias| alias.as_str()), Some("prod"));
+    assert_eq!(running.stub.happened("call hello@v1"), 0);
+    // What was accepted for a version is run on it, wherever the alias points by then.
+    running.world.point("hello", "prod", "v2").await;
+    let done = running.ended(accepted.id).await;
+    assert_eq!(result(&done), (ExecutionStatus::Success, json!("hello@v1")));
+    assert_eq!(running.stub.happened("call hello@v1"), 1);
+}
+
+#[tokio::test]
+async fn on_disk_it_is_the_same() {
+    let running = running_on_disk().await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    let accepted = running.begun("hello@1", ExecutionMode::Async).await;
+    let done = running.ended(accepted.id).await;
+    assert_eq!(result(&done), (ExecutionStatus::Success, json!("hello@v1")));
+    let sync = running.begun("hello", ExecutionMode::Sync).await;
+    let listing = Listing { limit: 10, ..Listing::default() };
+    let listed = running.world.folio.executions(&app(), listing).await.unwrap();
+    assert_eq!(listed, [sync, done]);
+}
+
+#[tokio::test]
+async fn the_same_request_with_the_same_key_is_one_execution() {
+    let running = published().await;
+    let repeat = Repeat { key: "k".to_owned(), request: Digest::of(b"a") };
+    let caller = Caller { repeat: Some(repeat), ..running.world.caller.clone() };
+    let first = running.try_start(&caller, new("hello", ExecutionMode::Sync)).await.unwrap();
+    let again = running.try_start(&caller, new("hello", ExecutionMode::Sync)).await.unwrap();
+    assert_eq!(first, again);
+    assert_eq!(running.stub.happened("call hello@v2"), 1);
+}
+
+#[tokio::test]
+async fn a_function_that_fails_ends_the_execution_in_words() {
+    let running = published().await;
+    let consumed = "Function execution failed because of too much resource consumption";
+    let cases = [
+        (CallError::Timeout(Duration::from_secs(5)), "Function execution timeout."),
+        (CallError::Crashed("killed".to_owned()), consumed),
+        (CallError::Load("No module named 'b'".to_owned()), "No module named 'b'"),
+        (CallError::Failed, "Function invocation error"),
+    ];
+    for (failure, words) in cases {
+        *running.stub.failure.lock().unwrap() = Some(failure);
+        let done = running.begun("hello", ExecutionMode::Sync).await;
+        assert_eq!(result(&done), (ExecutionStatus::Failed, json!(words)));
+    }
+    *running.stub.failure.lock().unwrap() = Some(CallError::Busy);
+    let done = running.begun("hello", ExecutionMode::Sync).await;
+    assert_eq!(done.status, ExecutionStatus::Error, "nobody ran it");
+}
+
+#[tokio::test]
+async fn what_found_no_room_is_tried_again_as_often_as_it_takes() {
+    let running = published().await;
+    *running.stub.failure.lock().unwrap() = Some(CallError::Busy);
+    let accepted = running.begun("hello", ExecutionMode::Async).await;
+    for times in 1..=5 {
+        running.interrupted("call hello@v2", times).await;
+        // The clock of a test stands still unless it is moved.
+        running.world.clock.jump(60 * 60);
+    }
+    *running.stub.failure.lock().unwrap() = None;
+    let done = running.ended(accepted.id).await;
+    assert_eq!(done.status, ExecutionStatus::Success);
+}
+
+#[tokio::test]
+async fn what_was_cut_off_is_begun_again_but_not_for_ever() {
+    let limits = Limits { execution_attempts_max: 2, ..Limits::default() };
+    let running = running_with(limits, Arc::new).await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    running.stub.holds.store(true, Ordering::SeqCst);
+    let accepted = running.begun("hello", ExecutionMode::Async).await;
+    for times in 1..=2 {
+        running.interrupted("call hello@v1", times).await;
+        running.world.clock.jump(60 * 60);
+    }
+    let done = running.ended(accepted.id).await;
+    let words = json!("Its server ended while it ran.");
+    assert_eq!(result(&done), (ExecutionStatus::Error, words));
+    assert_eq!(running.stub.happened("call hello@v1"), 2);
+}
+
+#[tokio::test]
+async fn a_cancelled_execution_stays_cancelled() {
+    let running = published().await;
+    let waiting = running.begun("hello", ExecutionMode::Async).await;
+    let cancelled = running.world.folio.cancel_execution(&app(), waiting.id).await.unwrap();
+    assert_eq!(cancelled.status, ExecutionStatus::Cancelled);
+    let again = running.world.folio.cancel_execution(&app(), waiting.id).await;
+    assert_eq!(refused(again).0, "execution_ended");
+    running.stub.holds.store(true, Ordering::SeqCst);
+    let (sync, ()) = tokio::join!(running.begun("hello", ExecutionMode::Sync), async {
+        running.stub.await_event("call hello@v2", 1).await;
+        loop {
+            let listing = Listing { limit: 1, ..Listing::default() };
+            let newest = running.world.folio.executions(&app(), listing).await.unwrap();
+            if newest[0].id != waiting.id {
+                running.world.folio.cancel_execution(&app(), newest[0].id).await.unwrap();
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(sync.status, ExecutionStatus::Cancelled, "whoever waits is told at once");
+    assert_eq!(running.stub.happened("call hello@v2"), 1, "what waited was never run");
+}
+
+#[tokio::test]
+async fn a_version_that_something_runs_on_is_not_deleted() {
+    let running = published().await;
+    running.world.point("hello", "prod", "v2").await;
+    let waiting = running.begun("hello@1", ExecutionMode::Async).await;
+    let key = function("hello");
+    let delete = || {
+        let which = Which::One("1".parse().unwrap());
+        running.world.folio.delete_versions(&running.world.caller, &key, which, None)
+    };
+    let error = delete().await.unwrap_err();
+    assert_eq!(error.code().0, "in_use");
+    let referrers = error.referrers();
+    let named = (referrers[0].kind.as_str(), referrers[0].name.clone());
+    assert_eq!(named, ("execution", waiting.id.to_string()));
+    running.ended(waiting.id).await;
+    delete().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_before_anything_is_kept() {
+    let limits = Limits { execution_input_bytes_max: 4, ..Limits::default() };
+    let running = running_with(limits, Arc::new).await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    let large =
+        NewExecution { input: Some("12345".to_owned()), ..new("hello", ExecutionMode::Async) };
+    let caller = running.world.caller.clone();
+    assert_eq!(refused(running.try_start(&caller, large).await).0, "execution_input_too_large");
+    let nobody = running.try_start(&caller, new("nobody", ExecutionMode::Async)).await;
+    assert_eq!(refused(nobody).0, "unit_not_found");
+    let listing = Listing { limit: 10, ..Listing::default() };
+    assert_eq!(running.world.folio.executions(&app(), listing).await.unwrap(), []);
+}

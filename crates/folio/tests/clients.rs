@@ -1,0 +1,14 @@
+//! Clients of others, unmodified, against a real server, as transcripts.
+
+use std::path::Path;
+
+use folio_testkit::transcript;
+
+#[test]
+fn the_client_of_openstack_works_as_it_comes() {
+    let program = Path::new(env!("CARGO_BIN_EXE_folio"));
+    let client = transcript::clients(program).join("openstack");
+    assert!(client.exists(), "{} is missing: `cargo xtask test` installs it", client.display());
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/qinling.md");
+    transcript::run(program, &file).unwrap();
+}
