@@ -25,7 +25,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("mount", "mount"),
 ];
 
-/// Clients of others that tests run as they come, from PyPI.
+/// Clients of others that tests run as they come.
 const CLIENTS: [&str; 2] = ["python-qinlingclient==5.1.1", "python-openstackclient"];
 
 /// Installs what the tests need.

@@ -1,4 +1,4 @@
-//! OpenStack Qinling's API, `/v1`, for its own client: thin over the same verbs as everything else.
+//! Qinling's API, `/v1`, for its own client: thin over the same verbs as everything else.
 //!
 //! Runtimes are environments, functions have their draft as version 0, and an app is a project. The sentences of
 //! refusals are the original's, because people search for them. Start at [`serve`]; a call is found in
@@ -19,9 +19,9 @@ mod webhooks;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::any;
 use folio_core::Folio;
 use serde_json::json;
 
@@ -31,13 +31,17 @@ use self::visit::Visit;
 /// The paths of this face.
 pub(crate) fn routes() -> Router<Folio> {
     Router::new()
-        .route("/", get(root))
+        .route("/", any(root))
         .route("/v1", any(moved))
         .route("/v1/", any(serve))
         .route("/v1/{*rest}", any(serve))
 }
 
 async fn root(request: Request) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let text = format!("The method {} is not allowed for this resource.", request.method());
+        return Fault::new(StatusCode::METHOD_NOT_ALLOWED, text).into_response();
+    }
     let at = format!("{}/v1", visit::origin(request.headers()));
     let links = json!([{ "href": at, "target": "v1", "rel": "self" }]);
     let version = json!({ "id": "v1.0", "status": "CURRENT", "links": links });
