@@ -3,7 +3,11 @@
 //! `cargo bench --package folio-store --bench executions`, or `cargo xtask bench executions`. Prints each figure beside
 //! its goal; nothing fails because something is slow.
 
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark measures and prints")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark measures and prints"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +33,9 @@ fn main() {
         println!("accepted durably by {CLIENTS} clients: {rate:.0}/s (goal: at least 2000/s)");
         let [few, many] = pages().await;
         let ratio = many.as_secs_f64() / few.as_secs_f64();
-        println!("a page of {PAGE} from {MANY} beside one from {FEW}: {ratio:.2} x (goal: at most 2 x)");
+        println!(
+            "a page of {PAGE} from {MANY} beside one from {FEW}: {ratio:.2} x (goal: at most 2 x)"
+        );
         println!("  {:.0} us and {:.0} us", many.as_secs_f64() * 1e6, few.as_secs_f64() * 1e6);
     });
 }
@@ -74,7 +80,8 @@ async fn fill(queue: &SqliteQueue, unit: UnitUid, count: usize, clients: usize) 
 
 /// The median of many pages.
 async fn page_time(queue: &SqliteQueue) -> Duration {
-    let filter = ExecutionFilter { app: Some(AppName::default_app()), ..ExecutionFilter::default() };
+    let filter =
+        ExecutionFilter { app: Some(AppName::default_app()), ..ExecutionFilter::default() };
     let mut times = Vec::new();
     for _ in 0..201 {
         let begun = Instant::now();
