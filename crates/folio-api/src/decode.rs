@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use self::body::{Given, Maybe, Payload};
 use self::headers::IfMatch;
+pub(crate) use self::headers::token;
 pub(crate) use self::invocation::Invocation;
 pub(crate) use self::path::*;
 pub(crate) use self::query::*;

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{AppName, Change, Digest, Entry};
+use folio_model::{Actor, AppName, Change, Digest, Entry, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,11 +18,12 @@ use crate::logs::Logs;
 use crate::ports::{
     Blobs, Clock, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
 };
+use crate::request::Run;
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
 use crate::view::Done;
-use crate::{Caller, Class, Code, Explain, Limits, apply};
+use crate::{Caller, Class, Code, Explain, Limits, apply, object};
 
 /// Everything a verb needs. Cheap to clone.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ pub struct Folio {
     pub(crate) messages: Option<Arc<dyn Messages>>,
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) applied: Arc<apply::Memory>,
+    /// Who comes without a token, if anybody may.
+    pub(crate) open_to: Option<Actor>,
 }
 
 /// What an operator may set.
@@ -132,6 +135,7 @@ impl Folio {
             messages: None,
             vault: Arc::new(NoVault),
             applied: Arc::default(),
+            open_to: None,
         }
     }
 
@@ -151,6 +155,17 @@ impl Folio {
     #[must_use]
     pub fn with_vault(self, vault: Arc<dyn Vault>) -> Self {
         Self { vault, ..self }
+    }
+
+    /// Lets everybody in who comes without a token, as somebody. Only for a door that nobody else reaches.
+    #[must_use]
+    pub fn with_open_door(self, actor: Actor) -> Self {
+        Self { open_to: Some(actor), ..self }
+    }
+
+    /// The moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The limits in force.
@@ -259,10 +274,16 @@ impl Folio {
             builder.forget_builds(*digest).map_err(Error::from)?;
         }
         let result = rule(&mut builder)?;
+        if let Some(marking) = &caller.marking {
+            object::mark(&mut builder, marking).map_err(Error::from)?;
+        }
         let (change, release) = builder.finish().map_err(Error::from)?.unzip();
         let changed = change.is_some();
         let release = release.flatten();
         let mut done = Done { result, changed, app_version: None, entry: None, release };
+        if caller.run == Run::Dry {
+            return Ok((None, done));
+        }
         let change = change.map(|mut change| {
             done.app_version.clone_from(&change.app_version);
             done.entry = state.head().ok().map(|head| head + 1);

@@ -27,6 +27,7 @@ mod limits;
 pub mod logs;
 pub mod measure;
 pub mod messages;
+pub mod object;
 pub mod objects;
 pub mod ports;
 pub mod publish;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, RunSettings, VersionId};
+use folio_model::{Actor, Digest, Git, Labels, Layout, Name, Qualifier, RunSettings, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// Who asks, and in what circumstances.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,12 +20,43 @@ pub struct Caller {
     pub repeat: Option<Repeat>,
     /// What becomes of the app version that their change makes.
     pub releasing: Releasing,
+    /// Whether what they ask for is to happen.
+    pub run: Run,
+    /// What they say about an object, in the same entry.
+    pub marking: Option<Marking>,
+}
+
+/// What is said about an object of the app that is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marking {
+    /// The object's identity.
+    pub object: Uuid,
+    /// Its labels, annotations and managers; none if it goes.
+    pub said: Option<(Labels, Labels, Vec<serde_json::Value>)>,
+}
+
+/// Whether something is to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Run {
+    /// It is.
+    #[default]
+    Real,
+    /// Only whether it could is to be said; nothing is changed.
+    Dry,
 }
 
 impl Caller {
     /// Someone who gives no reason.
     pub fn new(actor: Actor) -> Self {
-        Self { actor, reason: None, git: None, repeat: None, releasing: Releasing::default() }
+        Self {
+            actor,
+            reason: None,
+            git: None,
+            repeat: None,
+            releasing: Releasing::default(),
+            run: Run::Real,
+            marking: None,
+        }
     }
 }
 

@@ -1,16 +1,18 @@
 //! Pointers: the only things that move. An alias splits calls among versions of one function; a tag names a
 //! set of function versions across the app; a split says what a route's targets get now; a canary moves one of them.
-//! Of an app move what is live, its tags on releases, whether a release can be reached, and its plan.
+//! Of an app move what is live, its tags on releases, whether a release can be reached, and its plan. Marks are what is
+//! said about any object.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::{
-    AppName, AppPlan, Canary, Live, Name, Number, Release, ReleaseId, Target, UnitUid, VersionId,
-    VersionKey,
+    AppName, AppPlan, Canary, Live, Marks, Name, Number, Release, ReleaseId, Target, UnitUid,
+    VersionId, VersionKey,
 };
 
 /// The whole of an alias's traffic, in basis points.
@@ -78,6 +80,13 @@ pub enum Pointer {
         /// The app.
         app: AppName,
     },
+    /// What is said about an object of an app.
+    Marks {
+        /// The app.
+        app: AppName,
+        /// The object's identity.
+        object: Uuid,
+    },
 }
 
 impl Pointer {
@@ -101,6 +110,7 @@ impl fmt::Display for Pointer {
             Self::ReleaseTag { name, .. } => write!(f, "release tag `{name}`"),
             Self::Live { .. } => f.write_str("the live release"),
             Self::Plan { .. } => f.write_str("the plan"),
+            Self::Marks { .. } => f.write_str("the marks of an object"),
         }
     }
 }
@@ -125,6 +135,8 @@ pub enum Place {
     Live(Live),
     /// What an app may have.
     Plan(AppPlan),
+    /// What is said about an object.
+    Marks(Box<Marks>),
 }
 
 impl Place {

@@ -142,6 +142,8 @@ pub(crate) enum Command {
     Migrate(storage::Migrate),
     /// Convert manifests from one API version to another
     Convert(kinds::Convert),
+    /// Print folio's kinds as a Kubernetes cluster declares them
+    Crds(kinds::Crds),
     /// Show what a kind of object has, and what each property means
     Explain(kinds::Explain),
     /// Show what folio does, on a server of its own that leaves nothing behind

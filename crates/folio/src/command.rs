@@ -87,6 +87,7 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
             trigger::timer::show_schedule(&command, globals.format())
         }
         Command::Convert(command) => kinds::convert(&command, globals.format()),
+        Command::Crds(command) => kinds::crds(&command, globals.format()),
         Command::Explain(command) => kinds::explain(&command, globals.format()),
         Command::Completions(command) => {
             let mut script = Vec::new();

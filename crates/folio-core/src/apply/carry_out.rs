@@ -32,9 +32,9 @@ pub(super) fn carry_out(
     for step in plan.steps {
         let drafted = matches!(step.key.kind, Kind::Function | Kind::Package);
         if drafted && wanted.form == Form::Drafts {
-            draft(builder, step, &wanted.owner)?;
+            draft(builder, step, wanted.owner.as_ref())?;
         } else {
-            let unit = publish(builder, step, Some(&wanted.owner), (&id, &mut made))?;
+            let unit = publish(builder, step, wanted.owner.as_ref(), (&id, &mut made))?;
             versions.insert(unit.key.clone(), pointers::callable(&unit));
         }
     }
@@ -42,17 +42,17 @@ pub(super) fn carry_out(
         builder.clear_draft(&mut unit)?;
     }
     for unit in plan.adopted {
-        own(builder, &unit, &wanted.owner)?;
+        own(builder, &unit, wanted.owner.as_ref())?;
     }
     for doomed in plan.removal.into_doomed() {
         remove(builder, doomed)?;
     }
     let routes = routes(wanted);
-    let made = Made { versions: &versions, owner: &wanted.owner, routes: &routes };
+    let made = Made { versions: &versions, owner: wanted.owner.as_ref(), routes: &routes };
     for step in plan.pointers {
         applied.remarks.extend(pointers::carry_out(builder, app, step, &made)?);
     }
-    let name = &wanted.owner.name;
+    let name = wanted.owner.as_ref().map_or("manifests", |owner| &owner.name);
     builder.say(match &applied.id {
         _ if wanted.asks_for_nothing() => format!("destroy {name}"),
         Some(id) => format!("apply {name} as {id}"),
@@ -92,7 +92,7 @@ pub(super) fn publish(
     (id, made): (&VersionId, &mut HashMap<Name, VersionKey>),
 ) -> Result<Unit, Error> {
     let mut unit = code::claim(builder, &step.key, Origin::User)?;
-    owner.map_or(Ok(()), |owner| own(builder, &unit, owner))?;
+    own(builder, &unit, owner)?;
     builder.clear_draft(&mut unit)?;
     let uses = match step.uses {
         Uses::Nothing => None,
@@ -108,7 +108,7 @@ pub(super) fn publish(
     Ok(unit)
 }
 
-fn draft(builder: &mut Builder<'_>, step: Step, owner: &Owner) -> Result<(), Error> {
+fn draft(builder: &mut Builder<'_>, step: Step, owner: Option<&Owner>) -> Result<(), Error> {
     let mut unit = code::claim(builder, &step.key, Origin::User)?;
     own(builder, &unit, owner)?;
     let uses = match step.uses {
@@ -119,11 +119,12 @@ fn draft(builder: &mut Builder<'_>, step: Step, owner: &Owner) -> Result<(), Err
     Ok(builder.set_draft(&mut unit, &step.snapshot, draft)?)
 }
 
-fn own(builder: &mut Builder<'_>, unit: &Unit, owner: &Owner) -> Result<(), Error> {
-    if unit.owner.as_ref() == Some(owner) {
+/// Notes whose a unit is. Whoever is no deployment leaves it whose it was.
+fn own(builder: &mut Builder<'_>, unit: &Unit, owner: Option<&Owner>) -> Result<(), Error> {
+    if owner.is_none() || unit.owner.as_ref() == owner {
         return Ok(());
     }
-    let (from, to) = (unit.owner.clone(), Some(owner.clone()));
+    let (from, to) = (unit.owner.clone(), owner.cloned());
     Ok(builder.push(Edit::Own { uid: unit.uid, from, to })?)
 }
 

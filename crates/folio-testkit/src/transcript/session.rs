@@ -29,6 +29,7 @@ impl Session {
     pub fn start(program: &Path, flags: &[String]) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         std::fs::create_dir(directory.path().join("work"))?;
+        std::fs::create_dir(directory.path().join("tools"))?;
         let (program, flags) = (program.to_owned(), flags.to_vec());
         let mut session = Self { directory, program, flags, server: None };
         session.start_again()?;
@@ -72,6 +73,15 @@ impl Session {
         Ok(std::fs::write(self.directory().join(name), format!("{text}\n"))?)
     }
 
+    /// Has commands find a program under a name before any other.
+    pub fn add_tool(&self, name: &str, program: &Path) -> Result<()> {
+        Ok(std::os::unix::fs::symlink(program, self.tools().join(name))?)
+    }
+
+    fn tools(&self) -> PathBuf {
+        self.directory.path().join("tools")
+    }
+
     /// Where commands run.
     pub fn directory(&self) -> PathBuf {
         self.directory.path().join("work")
@@ -86,12 +96,14 @@ impl Session {
     pub fn run(&self, line: &str) -> Result<Vec<String>> {
         let (mut output, writer) = std::io::pipe()?;
         let bin = self.program.parent().context("the program lies in a directory")?;
+        let tools = self.tools();
+        let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", tools.display(), bin.display());
         let mut shell = command(Path::new("bash"));
         shell
             .args(["-c", line])
             .current_dir(self.directory())
             .env_clear()
-            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
+            .env("PATH", path)
             .env("HOME", self.directory())
             .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
             .env("LC_ALL", "C.UTF-8")
