@@ -70,7 +70,7 @@ pub(crate) fn routes(feed: Arc<Feed>) -> Router<Folio> {
         router.route(
             path,
             any(move |State(folio): State<Folio>, request: Request| async move {
-                let answered = answer(folio, feed, request).await;
+                let answered = Box::pin(answer(folio, feed, request)).await;
                 answered.unwrap_or_else(IntoResponse::into_response)
             }),
         )
@@ -210,7 +210,7 @@ async fn change(asked: Asked, verb: &str) -> Result<Response, Status> {
         }
         Source::Namespaces => settings::create_namespace(asked).await,
         Source::ConfigMaps | Source::Secrets | Source::View => plain::change(asked, verb).await,
-        _ => Err(Status::method_not_allowed(asked.target.resource.kind)),
+        Source::Events => Err(Status::method_not_allowed(asked.target.resource.kind)),
     }
 }
 

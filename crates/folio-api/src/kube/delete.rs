@@ -99,7 +99,7 @@ async fn remove(
             folio.delete_secret(caller, &key, None).await.map_err(|error| about(error.into()))?;
         }
         Source::View => pointers::remove(asked, caller, name).await.map_err(about)?,
-        _ => return Err(Status::method_not_allowed(target.resource.kind)),
+        Source::Events => return Err(Status::method_not_allowed(target.resource.kind)),
     }
     Ok(())
 }

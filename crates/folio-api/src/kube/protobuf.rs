@@ -48,7 +48,7 @@ fn read(bytes: &[u8]) -> Option<Value> {
                     (_, 1) => object["metadata"] = metadata(bytes)?,
                     ("ConfigMap", 2) => entry(&mut object["data"], bytes, utf8)?,
                     ("Secret", 2) => {
-                        entry(&mut object["data"], bytes, |value| Some(BASE64.encode(value)))?
+                        entry(&mut object["data"], bytes, |value| Some(BASE64.encode(value)))?;
                     }
                     ("Secret", 3) => object["type"] = utf8(bytes)?.into(),
                     _ => {}

@@ -8,6 +8,7 @@ use super::selector::{Fields, Labels};
 use super::status::Status;
 
 /// The parameters of a request.
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter that a client may give")]
 #[derive(Debug, Default)]
 pub(crate) struct Query {
     pub(crate) labels: Labels,

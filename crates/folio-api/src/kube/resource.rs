@@ -147,7 +147,7 @@ impl Resource {
         RESOURCES.iter().find(|resource| {
             resource.group == group
                 && resource.plural == plural
-                && resource.versions.iter().any(|own| *own == version)
+                && resource.versions.contains(&version)
         })
     }
 
@@ -171,9 +171,9 @@ impl Resource {
 
     /// The resources of a version of a group.
     pub(crate) fn of(group: &str, version: &str) -> impl Iterator<Item = &'static Self> {
-        RESOURCES.iter().filter(move |resource| {
-            resource.group == group && resource.versions.iter().any(|own| *own == version)
-        })
+        RESOURCES
+            .iter()
+            .filter(move |resource| resource.group == group && resource.versions.contains(&version))
     }
 
     /// Whether a client may ask for this.

@@ -27,7 +27,10 @@ const BY_CODE: [(Code, &str, u16); 2] =
 
 /// A failure, ready to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Status {
+pub(crate) struct Status(Box<Told>);
+
+#[derive(Debug, Clone)]
+struct Told {
     code: u16,
     reason: &'static str,
     message: String,
@@ -54,7 +57,8 @@ pub(crate) struct Cause {
 impl Status {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let (details, causes, retry_after_seconds) = (None, Vec::new(), None);
-        Self { code, reason, message: message.into(), details, causes, retry_after_seconds }
+        let message = message.into();
+        Self(Box::new(Told { code, reason, message, details, causes, retry_after_seconds }))
     }
 
     /// The request cannot be read.
@@ -67,7 +71,7 @@ impl Status {
         let message = message.into();
         let what = message.strip_prefix(&format!("{field}: ")).unwrap_or(&message).to_owned();
         let cause = Cause { reason: "FieldValueInvalid", message: what, field: field.to_owned() };
-        Self { causes: vec![cause], ..Self::new(422, "Invalid", message) }
+        Self::new(422, "Invalid", message).because([cause])
     }
 
     /// Nothing is served there.
@@ -90,47 +94,49 @@ impl Status {
     }
 
     /// Says what it is about.
-    pub(crate) fn about(self, group: &'static str, kind: &'static str, name: &str) -> Self {
-        Self { details: Some(Details { group, kind, name: name.to_owned() }), ..self }
+    pub(crate) fn about(mut self, group: &'static str, kind: &'static str, name: &str) -> Self {
+        self.0.details = Some(Details { group, kind, name: name.to_owned() });
+        self
     }
 
     /// Adds what is wrong.
     pub(crate) fn because(mut self, causes: impl IntoIterator<Item = Cause>) -> Self {
-        self.causes.extend(causes);
+        self.0.causes.extend(causes);
         self
     }
 
     /// Says when to try again.
-    pub(crate) fn retry_after(self, seconds: u32) -> Self {
-        Self { retry_after_seconds: Some(seconds), ..self }
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after_seconds = Some(seconds);
+        self
     }
 
     /// Whether it is because something changed meanwhile.
     pub(crate) fn is_stale(&self) -> bool {
-        self.reason == "Conflict" && self.causes.is_empty()
+        self.0.reason == "Conflict" && self.0.causes.is_empty()
     }
 
     pub(crate) fn is_not_found(&self) -> bool {
-        self.code == 404
+        self.0.code == 404
     }
 
     pub(crate) fn body(&self) -> Value {
         let mut details = json!({});
-        if let Some(Details { group, kind, name }) = &self.details {
+        if let Some(Details { group, kind, name }) = &self.0.details {
             details = json!({ "name": name, "group": group, "kind": kind });
         }
-        if !self.causes.is_empty() {
-            let causes = self.causes.iter().map(|Cause { reason, message, field }| {
+        if !self.0.causes.is_empty() {
+            let causes = self.0.causes.iter().map(|Cause { reason, message, field }| {
                 json!({ "reason": reason, "message": message, "field": field })
             });
             details["causes"] = causes.collect();
         }
-        if let Some(seconds) = self.retry_after_seconds {
+        if let Some(seconds) = self.0.retry_after_seconds {
             details["retryAfterSeconds"] = seconds.into();
         }
         json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "details": details, "code": self.code,
+            "message": self.0.message, "reason": self.0.reason, "details": details, "code": self.0.code,
         })
     }
 }
@@ -166,20 +172,20 @@ impl<E: Explain> From<E> for Status {
             message: format!("{} `{}` uses it", referrer.kind, referrer.name),
             field: String::new(),
         }));
-        let status = Self { causes, ..Self::new(code, reason, message) };
+        let status = Self::new(code, reason, message).because(causes);
         if code == 503 { status.retry_after(1) } else { status }
     }
 }
 
 impl IntoResponse for Status {
     fn into_response(self) -> Response {
-        let code = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let code = StatusCode::from_u16(self.0.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (code, axum::Json(self.body())).into_response();
         if code == StatusCode::UNAUTHORIZED {
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
         }
-        if let Some(seconds) = self.retry_after_seconds {
+        if let Some(seconds) = self.0.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response

@@ -63,6 +63,13 @@ fn columns(kind: &str) -> Vec<Column> {
         ],
         "TimeTrigger" => vec![NAME, column("Cron", &["/spec/cron"]), AGE],
         "MessageQueueTrigger" => vec![NAME, column("Topic", &["/spec/topic"]), AGE],
+        other => shown_columns(other),
+    }
+}
+
+/// The columns of what is no unit.
+fn shown_columns(kind: &str) -> Vec<Column> {
+    match kind {
         "FunctionVersion" | "PackageVersion" => vec![
             NAME,
             column("Of", &["/spec/function", "/spec/functionName", "/spec/package"]),
