@@ -11,7 +11,7 @@ use folio_testkit::conformance::ledger::world::{
     World, actor, draft, environment, failed, function, number, package, route, source, succeeded,
     version_id,
 };
-use folio_testkit::dump;
+use folio_testkit::{Depth, dump};
 use serde_json::{Value, json};
 
 use super::{Db, Options, SqliteLedger};
@@ -103,5 +103,5 @@ async fn dumped(
     app: &AppName,
 ) -> Result<Value, folio_core::ports::StoreError> {
     let app = app.clone();
-    ledger.db.read(move |conn| dump(&super::state::Seen(conn), &app)).await
+    ledger.db.read(move |conn| dump(&super::state::Seen(conn), &app, Depth::Whole)).await
 }
