@@ -162,6 +162,7 @@ plain!(
     folio_core::status::StatusView,
     folio_core::sweep::MigrationReport,
     folio_core::sweep::SweepReport,
+    folio_core::token::TokenView,
     folio_core::undo::Undone,
     folio_core::upload::Uploaded,
     folio_core::view::AppView,

@@ -15,6 +15,7 @@ pub(crate) mod secrets;
 pub(crate) mod service;
 pub(crate) mod storage;
 pub(crate) mod tags;
+pub(crate) mod tokens;
 pub(crate) mod triggers;
 pub(crate) mod units;
 pub(crate) mod versions;

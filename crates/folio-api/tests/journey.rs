@@ -32,11 +32,34 @@ async fn journey(world: &World) {
     looking_back(world).await;
     releases(world).await;
     apps(world).await;
+    tokens(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
     let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
     assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn tokens(world: &World) {
+    let me = world.get("/folio/v1/self").await.ok();
+    assert_eq!(me, json!({ "actor": "ada", "role": "admin" }));
+    let body =
+        json!({ "actor": "grace", "role": "viewer", "app": "default", "validForSeconds": 60 });
+    let made = world.post("/folio/v1/tokens", body).await.ok();
+    let token = format!("Bearer {}", made["token"].as_str().unwrap());
+    let as_grace = |method, path: &str| {
+        world.call(method, path).anonymous().header("authorization", &token).send()
+    };
+    assert_eq!(as_grace("GET", "/folio/v1/self").await.ok()["app"], "default");
+    as_grace("GET", FUNCTIONS).await.ok();
+    as_grace("DELETE", &format!("{FUNCTIONS}/hello")).await.refused(403, "forbidden");
+    as_grace("GET", "/folio/v1/apps/other/functions").await.refused(403, "forbidden");
+    let listed = world.get("/folio/v1/tokens").await.ok();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2);
+    let one = format!("/folio/v1/tokens/{}", made["id"].as_str().unwrap());
+    world.delete(&one).await.ok();
+    as_grace("GET", FUNCTIONS).await.refused(401, "token_invalid");
+    world.delete(&one).await.refused(404, "token_not_found");
 }
 
 async fn releases(world: &World) {

@@ -331,7 +331,10 @@ impl<'a> Builder<'a> {
             }
             Edit::Built { to, readies, .. } => self.built(to, readies)?,
             Edit::Describe { .. } | Edit::Move { .. } | Edit::Forget { .. } | Edit::Own { .. } => {}
-            Edit::CreateApp { .. } | Edit::DeleteApp { .. } | Edit::AddToken { .. } => {}
+            Edit::CreateApp { .. }
+            | Edit::DeleteApp { .. }
+            | Edit::AddToken { .. }
+            | Edit::RevokeToken { .. } => {}
         }
         self.change.edits.push(edit);
         Ok(())

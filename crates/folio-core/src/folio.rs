@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{AppName, Change, Digest, Entry};
+use folio_model::{AppName, Change, Digest, Entry, Right};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,6 +21,7 @@ use crate::ports::{
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
+use crate::token::{Forbidden, KnownTokens};
 use crate::view::Done;
 use crate::{Caller, Class, Code, Explain, Limits, apply};
 
@@ -40,6 +41,7 @@ pub struct Folio {
     pub(crate) messages: Option<Arc<dyn Messages>>,
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) applied: Arc<apply::Memory>,
+    pub(crate) tokens: Arc<KnownTokens>,
 }
 
 /// What an operator may set.
@@ -63,6 +65,9 @@ pub enum Error {
     /// The app does not exist.
     #[error("app `{0}` does not exist")]
     NoApp(AppName),
+    /// The caller may not.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// The idempotency key was used for something else.
     #[error("idempotency key `{0}` was already used for a different request")]
     KeyReused(String),
@@ -85,6 +90,7 @@ impl Explain for Error {
     fn code(&self) -> Code {
         match self {
             Self::NoApp(_) => Code("app_not_found"),
+            Self::Forbidden(error) => error.code(),
             Self::KeyReused(_) => Code("idempotency_key_reused"),
             Self::TextTooLong { .. } => Code("text_too_long"),
             Self::Store(error) => error.code(),
@@ -94,6 +100,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::NoApp(_) => Class::NotFound,
+            Self::Forbidden(error) => error.class(),
             Self::KeyReused(_) => Class::Conflict,
             Self::TextTooLong { .. } => Class::TooLarge,
             Self::Store(error) => error.class(),
@@ -103,6 +110,7 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoApp(_) => Some("the app `default` always exists".to_owned()),
+            Self::Forbidden(error) => error.hint(),
             Self::KeyReused(_) => Some("use a new key for a new request".to_owned()),
             Self::TextTooLong { .. } => Some("shorten it, or raise `textBytesMax`".to_owned()),
             Self::Store(error) => error.hint(),
@@ -132,6 +140,7 @@ impl Folio {
             messages: None,
             vault: Arc::new(NoVault),
             applied: Arc::default(),
+            tokens: Arc::default(),
         }
     }
 
@@ -176,6 +185,7 @@ impl Folio {
         E: From<Error> + Send + 'static,
         R: FnMut(&mut Builder<'_>) -> Result<T, E> + Send + 'static,
     {
+        caller.may(Right::Deploy, Some(app)).map_err(Error::from)?;
         self.check_text("reason", caller.reason.as_deref().unwrap_or_default())?;
         let known = app.clone();
         let rule = move |builder: &mut Builder<'_>| match builder.state.has_app(&known) {

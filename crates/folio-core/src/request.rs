@@ -2,15 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, RunSettings, VersionId};
+use folio_model::{
+    Actor, AppName, Digest, Git, Grant, Layout, Name, Qualifier, Right, RunSettings, VersionId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::token;
 
 /// Who asks, and in what circumstances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Who.
     pub actor: Actor,
+    /// What they may do.
+    pub grant: Grant,
     /// Why, in their words; kept in the ledger.
     pub reason: Option<String>,
     /// Where their files stand in git; kept in the ledger.
@@ -22,9 +28,25 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Someone who gives no reason.
+    /// Someone who may do everything and gives no reason.
     pub fn new(actor: Actor) -> Self {
-        Self { actor, reason: None, git: None, repeat: None, releasing: Releasing::default() }
+        let (grant, releasing) = (Grant::default(), Releasing::default());
+        Self { actor, grant, reason: None, git: None, repeat: None, releasing }
+    }
+
+    /// Refuses what they may not do in an app; without one, for the server as a whole. What is refused does not
+    /// depend on whether the app exists.
+    pub fn may(&self, right: Right, app: Option<&AppName>) -> Result<(), token::Forbidden> {
+        if self.grant.allows(right, app) {
+            return Ok(());
+        }
+        let (actor, grant) = (self.actor.clone(), self.grant.clone());
+        Err(token::Forbidden { actor, grant, right, app: app.cloned() })
+    }
+
+    /// Refuses what they may do nowhere.
+    pub fn may_somewhere(&self, right: Right) -> Result<(), token::Forbidden> {
+        self.may(right, self.grant.app.as_ref())
     }
 }
 

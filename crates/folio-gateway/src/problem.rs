@@ -171,6 +171,7 @@ impl Problem {
         exact.unwrap_or(match self.class {
             Class::Invalid => StatusCode::BAD_REQUEST,
             Class::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Class::Forbidden => StatusCode::FORBIDDEN,
             Class::NotFound => StatusCode::NOT_FOUND,
             Class::Gone => StatusCode::GONE,
             Class::Conflict => StatusCode::CONFLICT,

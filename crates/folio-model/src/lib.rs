@@ -3,6 +3,7 @@
 //! Pure data: no async, no I/O, no clock, no randomness of its own. Start at [`Reference`] for how things
 //! are named, [`Snapshot`] for what is frozen, and [`Change`] for how anything ever changes.
 
+mod access;
 mod app;
 mod canary;
 pub mod canonical;
@@ -25,6 +26,7 @@ mod trigger;
 mod unit;
 mod version;
 
+pub use access::{Grant, Right, Role, TokenRecord, TokenTerms};
 pub use app::{AppVersion, Git, Placement};
 pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};

@@ -7,7 +7,7 @@ use folio_model::AppName;
 
 use crate::command::{
     alias, app, archive, canary, config, environment, function, history, invoke, kinds,
-    maintenance, objects, package, release, route, secret, spec, storage, tag, trigger,
+    maintenance, objects, package, release, route, secret, spec, storage, tag, token, trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -120,6 +120,11 @@ pub(crate) enum Command {
     /// Work with apps, and look at one now or at any earlier moment
     #[command(subcommand)]
     App(app::Command),
+    /// Work with tokens: who may do what
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Say who the token speaks for, and what they may do
+    Whoami,
     /// Work with releases: app versions that can be reached
     #[command(subcommand)]
     Release(release::Command),

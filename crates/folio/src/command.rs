@@ -26,6 +26,7 @@ pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod storage;
 pub(crate) mod tag;
+pub(crate) mod token;
 pub(crate) mod trigger;
 pub(crate) mod unit;
 pub(crate) mod version;
@@ -120,6 +121,8 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,
         Command::App(command) => app::run(session, command).await,
+        Command::Token(command) => token::run(session, command).await,
+        Command::Whoami => token::whoami(session).await,
         Command::Release(command) => release::run(session, command).await,
         Command::Rollback(command) => release::roll_back(session, command).await,
         Command::Log(command) => history::log(session, command).await,

@@ -21,6 +21,12 @@ pub(crate) struct AppPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct TokenPath {
+    /// The token's public part.
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ArchivePath {
     /// The app.
     pub(crate) app: AppName,

@@ -86,6 +86,7 @@ impl Reversal {
             Edit::CreateApp { .. }
             | Edit::DeleteApp { .. }
             | Edit::AddToken { .. }
+            | Edit::RevokeToken { .. }
             | Edit::Built { .. }
             | Edit::Forget { .. } => {}
         }

@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/011_named.sql")),
     Step::plain(include_str!("../schema/012_splits.sql")),
     Step::plain(include_str!("../schema/013_releases.sql")),
+    Step::plain(include_str!("../schema/014_token_terms.sql")),
 ];
 
 /// What turns one schema into the next.

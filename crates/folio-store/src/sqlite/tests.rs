@@ -4,8 +4,8 @@ use std::path::Path;
 
 use folio_core::ports::Ledger;
 use folio_model::{
-    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Placement, Snapshot, UnitUid,
-    Version,
+    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Placement, Snapshot,
+    TokenRecord, TokenTerms, UnitUid, Version,
 };
 use folio_testkit::conformance::ledger::world::{
     World, actor, draft, environment, failed, function, number, package, route, source, succeeded,
@@ -47,8 +47,11 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
     };
     let token = Edit::AddToken {
         id: format!("t-{}", world.app),
-        secret: Digest::of(b"secret"),
-        actor: actor(),
+        token: TokenRecord {
+            secret: Digest::of(b"secret"),
+            actor: actor(),
+            terms: TokenTerms::default(),
+        },
     };
     let body = json!("done");
     let publish = Change {
