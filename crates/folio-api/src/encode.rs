@@ -124,6 +124,7 @@ revised!(
     folio_core::environment::EnvironmentView,
     folio_core::route::RouteView,
     folio_core::secret::SecretView,
+    folio_core::static_item::StaticView,
     folio_core::trigger::TriggerView,
     folio_core::view::AliasView,
     folio_core::view::TagView,

@@ -13,6 +13,7 @@ pub(crate) mod routes;
 pub(crate) mod running;
 pub(crate) mod secrets;
 pub(crate) mod service;
+pub(crate) mod statics;
 pub(crate) mod storage;
 pub(crate) mod tags;
 pub(crate) mod tokens;

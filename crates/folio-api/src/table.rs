@@ -5,7 +5,7 @@ use folio_model::Right;
 
 use crate::handle::{
     aliases, apps, archives, canaries, configs, deployments, environments, history, releases,
-    routes, running, secrets, service, storage, tags, tokens, triggers, units, versions,
+    routes, running, secrets, service, statics, storage, tags, tokens, triggers, units, versions,
 };
 use crate::operation::{Needs, Operation, Place};
 
@@ -18,6 +18,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_environments(),
         of_configs(),
         of_secrets(),
+        of_statics(),
         of_routes(),
         of_triggers(),
         of_canaries(),
@@ -153,6 +154,18 @@ fn of_configs() -> Vec<Operation> {
         Operation::new(get(ONE), "showConfig", "Show a config", configs::show),
         Operation::new(patch(ONE), "setConfig", "Make or change a config", configs::set),
         Operation::new(delete(ONE), "deleteConfig", "Delete a config", configs::delete),
+    ]
+}
+
+fn of_statics() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/statics";
+    const ONE: &str = "/folio/v1/apps/{app}/statics/{name}";
+    const SET: &str = "Make a static item, or replace it";
+    vec![
+        Operation::new(get(ALL), "listStatics", "List static items", statics::list),
+        Operation::new(get(ONE), "showStatic", "Show a static item", statics::show),
+        Operation::new(put(ONE), "setStatic", SET, statics::set),
+        Operation::new(delete(ONE), "deleteStatic", "Delete a static item", statics::delete),
     ]
 }
 

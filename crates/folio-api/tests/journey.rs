@@ -33,11 +33,34 @@ async fn journey(world: &World) {
     releases(world).await;
     apps(world).await;
     tokens(world).await;
+    statics(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
     let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
     assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn statics(world: &World) {
+    let (tree, body) = one_file("index.html", "<h1>hello</h1>");
+    world.call("POST", "/folio/v1/blobs").nodes(body).send().await.ok();
+    let item = format!("{APP}/statics/site");
+    let content = json!({ "tree": tree, "layout": "directory" });
+    let fields = json!({ "path": "/", "content": content, "expires": 60 });
+    let made = world.call("PUT", &item).json(&fields).send().await.ok();
+    assert_eq!((&made["changed"], &made["files"]), (&json!(true), &json!(1)));
+    let again = world.call("PUT", &item).json(&fields).send().await.ok();
+    assert_eq!(again["changed"], false);
+    assert_eq!(world.get(&item).await.ok()["spec"]["path"], "/");
+    assert_eq!(world.get(&format!("{APP}/statics")).await.ok()["items"][0]["name"], "site");
+    let other = format!("{APP}/statics/other");
+    let taken = world.call("PUT", &other).json(&fields).send().await;
+    taken.refused(409, "static_path_taken");
+    let lost = json!({ "path": "/x", "content": content, "fallback": "gone.html" });
+    world.call("PUT", &other).json(&lost).send().await.refused(400, "static_file_missing");
+    let bad = json!({ "path": "x", "content": content });
+    world.call("PUT", &other).json(&bad).send().await.refused(400, "bad_spec");
+    world.delete(&item).await.ok();
 }
 
 async fn tokens(world: &World) {

@@ -5,12 +5,15 @@ mod known;
 use std::fmt;
 use std::time::Duration;
 
-use folio_model::{Actor, AppName, Digest, Edit, Grant, Right, Timestamp, TokenRecord, TokenTerms};
+use folio_model::{
+    Access, Actor, AppName, Digest, Edit, Grant, Right, Timestamp, TokenRecord, TokenTerms,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::known::KnownTokens;
 use crate::ports::StoreError;
+use crate::ports::runtime::Plan;
 use crate::request::Caller;
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, folio};
@@ -142,6 +145,37 @@ impl Explain for Forbidden {
         Some(
             "ask an administrator for a token that may: `folio token create --role ...`".to_owned(),
         )
+    }
+}
+
+/// Why someone from outside is not let in to a function.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// It takes calls from inside only.
+    #[error("the function is not open to calls from outside")]
+    Internal,
+    /// It wants a token.
+    #[error("the function wants a token: {0}")]
+    Token(#[from] Error),
+    /// It wants another token.
+    #[error("the token does not allow to call functions of this app")]
+    Forbidden,
+}
+
+impl Explain for Refused {
+    fn code(&self) -> Code {
+        match self {
+            Self::Internal => Code("function_internal"),
+            Self::Token(error) => error.code(),
+            Self::Forbidden => Code("forbidden"),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Internal | Self::Forbidden => Class::Forbidden,
+            Self::Token(error) => error.class(),
+        }
     }
 }
 
@@ -310,6 +344,20 @@ impl Folio {
             Ok(view(id.clone(), token))
         })
         .await
+    }
+
+    /// Lets someone from outside in to a function that is not open to everybody, and says who they are.
+    pub async fn let_in(&self, plan: &Plan, token: Option<&str>) -> Result<Option<Actor>, Refused> {
+        match plan.access {
+            Access::Public => Ok(None),
+            Access::Internal => Err(Refused::Internal),
+            Access::Token => {
+                let caller = self.authenticate(token).await?;
+                let may = caller.may(Right::Invoke, Some(&plan.app));
+                may.map_err(|_| Refused::Forbidden)?;
+                Ok(Some(caller.actor))
+            }
+        }
     }
 
     /// Says who a token speaks for. Takes as long for a wrong secret as for a right one.

@@ -11,8 +11,10 @@ use arc_swap::ArcSwap;
 use folio_core::Folio;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
-use folio_model::RuntimeKind;
-use http::header::{CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
+use folio_model::{Access, RuntimeKind};
+use http::header::{
+    AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE,
+};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -20,9 +22,10 @@ use hyper::upgrade::OnUpgrade;
 use tracing::Instrument as _;
 
 use crate::access::Record;
+use crate::assets::{Asked, Caching, Encoder, Kept};
 use crate::body::{Breach, Download, upload};
 use crate::headers::{
-    FOLIO_APP_VERSION, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
+    FOLIO_APP_VERSION, FOLIO_CALLER, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
     FORWARDED_HOST, FORWARDED_PROTO, ROBOTS, connection_words, settle_length, strip_request,
     strip_response,
 };
@@ -31,7 +34,7 @@ use crate::named::{named_host, named_release};
 use crate::problem::{Problem, accept};
 use crate::served::{Key, Served, Stickiness, View, key_of};
 use crate::settings::Settings;
-use crate::table::{Absent, Aim, Release, Table};
+use crate::table::{Absent, Aim, Named, Release, Table};
 use crate::wire::{Tunnel, Wire};
 use crate::{cors, path};
 
@@ -41,6 +44,8 @@ pub(crate) struct Gateway {
     pub(crate) table: ArcSwap<Table>,
     pub(crate) settings: Settings,
     pub(crate) is_stopping: AtomicBool,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) encoder: Encoder,
 }
 
 /// What became known of a request on its way, for its answer.
@@ -73,6 +78,8 @@ enum Admission {
     Call(Arc<Plan>, Admitted),
     /// It only asks for leave to make another.
     Preflight,
+    /// A static file.
+    Asset(Box<Asked>),
     /// It means a release that cannot be reached.
     Absent(Absent),
 }
@@ -82,6 +89,8 @@ enum Admission {
 enum Step {
     /// Nothing more.
     Answer(Response<Body>),
+    /// A static file.
+    Asset(Box<Asked>),
     /// A call.
     Call(Ready),
     /// The core has to say why a release cannot be reached.
@@ -95,6 +104,8 @@ struct Ready {
     breach: Option<Arc<Breach>>,
     client: Option<OnUpgrade>,
     is_head: bool,
+    /// What the client shows to be let in, where the function is not open to everybody.
+    credentials: Option<HeaderValue>,
 }
 
 impl Gateway {
@@ -115,12 +126,13 @@ impl Gateway {
         async move {
             let answer = match step {
                 Ok(Step::Answer(response)) => Ok(response),
-                Ok(Step::Call(Ready { plan, call, breach, client, is_head })) => {
-                    let answer = self.call(id, &plan, call).await;
-                    match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
-                        Some(problem) => Err(problem),
-                        None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
-                    }
+                Ok(Step::Asset(asked)) => asked.answer(&self.folio, &self.kept).await,
+                Ok(Step::Call(ready)) => {
+                    let ready = match ready.plan.access {
+                        Access::Public => Ok(ready),
+                        Access::Token | Access::Internal => self.let_in(ready).await,
+                    };
+                    self.pass(wire, id, ready).await
                 }
                 Ok(Step::Absent { absent, live }) => Err(self.absent(&absent, &live).await),
                 Err(problem) => Err(problem),
@@ -152,6 +164,7 @@ impl Gateway {
                 let answer = preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET));
                 return Ok(Step::Answer(answer));
             }
+            Admission::Asset(asked) => return Ok(Step::Asset(asked)),
             Admission::Absent(absent) => {
                 let live = self.live_address(wire, &parts, &absent);
                 return Ok(Step::Absent { absent, live });
@@ -161,9 +174,40 @@ impl Gateway {
         let (body, breach) = upload(body, &self.settings.limits)?;
         let (client, upgrade) = take_upgrade(&mut parts, &plan)?.unzip();
         admitted.upgrade = upgrade;
+        let credentials = match plan.access {
+            Access::Public => None,
+            Access::Token | Access::Internal => parts.headers.remove(AUTHORIZATION),
+        };
         let mut call = make_call(wire, seen.id, (parts, body), admitted);
         call.release = seen.release.as_ref().map(|release| Arc::clone(&release.shown));
-        Ok(Step::Call(Ready { plan, call, breach, client, is_head }))
+        Ok(Step::Call(Ready { plan, call, breach, client, is_head, credentials }))
+    }
+
+    /// Passes a request on, and waits until its answer begins.
+    async fn pass(
+        &self,
+        wire: &Arc<Wire>,
+        id: RequestId,
+        ready: Result<Ready, Problem>,
+    ) -> Result<Response<Body>, Problem> {
+        let Ready { plan, call, breach, client, is_head, .. } = ready?;
+        let answer = self.call(id, &plan, call).await;
+        match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
+            Some(problem) => Err(problem),
+            None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
+        }
+    }
+
+    /// Asks the core whether the client may call the function, which is then told who calls and not with what token.
+    async fn let_in(&self, mut ready: Ready) -> Result<Ready, Problem> {
+        let shown = ready.credentials.take();
+        let token = shown.as_ref().and_then(|value| bearer(value.to_str().ok()?));
+        let actor =
+            self.folio.let_in(&ready.plan, token).await.map_err(|e| Problem::refused(&e))?;
+        if let Some(actor) = actor.and_then(|actor| HeaderValue::from_str(actor.as_str()).ok()) {
+            ready.call.request.headers_mut().insert(FOLIO_CALLER, actor);
+        }
+        Ok(ready)
     }
 
     /// Passes a request to the version that answers.
@@ -222,11 +266,11 @@ impl Gateway {
         let table = self.table.load();
         let release = named_release(&parts.headers)?;
         if let Some(wanted) = cors::preflight_method(&parts.method, &parts.headers)
-            && let Ok(Aim { meant: Meant::Route(found), release, by_name }) =
+            && let Ok(Aim { meant: Meant::Route(found), release, named, .. }) =
                 table.find(&host, release, (&decoded, &wanted))
             && found.value.cors.is_some()
         {
-            seen.reach(release, by_name);
+            seen.reach(release, named);
             seen.meet(found.value, &parts.headers);
             return Ok(Admission::Preflight);
         }
@@ -234,7 +278,13 @@ impl Gateway {
             Ok(aim) => aim,
             Err(absent) => return Ok(Admission::Absent(absent)),
         };
-        seen.reach(aim.release, aim.by_name);
+        seen.reach(aim.release, aim.named);
+        if let Some((hit, status)) = aim.file {
+            let asked = Asked::new(hit, (&parts.method, &parts.uri, &parts.headers));
+            let forever = aim.named == Named::Id;
+            let caching = if forever { Caching::Forever } else { Caching::AsSaid };
+            return Ok(Admission::Asset(Box::new(Asked { status, caching, ..asked })));
+        }
         match aim.meant {
             Meant::Route(found) => {
                 seen.meet(found.value, &parts.headers);
@@ -268,8 +318,8 @@ impl Seen {
         Self { id, cors, origin, version, cookie, release, by_name: false }
     }
 
-    fn reach(&mut self, release: Option<&Arc<Release>>, by_name: bool) {
-        (self.release, self.by_name) = (release.cloned(), by_name);
+    fn reach(&mut self, release: Option<&Arc<Release>>, named: Named) {
+        (self.release, self.by_name) = (release.cloned(), named != Named::Live);
     }
 
     fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
@@ -308,6 +358,12 @@ fn preflight(seen: &Seen, request: &HeaderMap, wanted: &Method) -> Response<Body
         cors.preflight(request, wanted, response.headers_mut());
     }
     response
+}
+
+/// The token of an `Authorization` header.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 /// The version that answers this request.

@@ -5,6 +5,7 @@
 //! crate holds no rule about versions: what a route leads to is the core's to say.
 
 mod access;
+mod assets;
 pub mod authority;
 mod body;
 mod connection;

@@ -18,6 +18,29 @@ pub enum Right {
     Administer,
 }
 
+/// Who may call a function through the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Everybody.
+    #[default]
+    Public,
+    /// Whoever has a token that allows to call functions of the app.
+    Token,
+    /// Nobody: only other functions, triggers and the control API.
+    Internal,
+}
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Public => "public",
+            Self::Token => "token",
+            Self::Internal => "internal",
+        })
+    }
+}
+
 /// What the holder of a token may do.
 #[derive(
     Debug,

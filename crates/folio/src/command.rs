@@ -24,6 +24,7 @@ pub(crate) mod saving;
 pub(crate) mod secret;
 pub(crate) mod settings;
 pub(crate) mod spec;
+pub(crate) mod statics;
 pub(crate) mod storage;
 pub(crate) mod tag;
 pub(crate) mod token;
@@ -87,6 +88,8 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
         Command::Timer(trigger::timer::Command::Showschedule(command)) => {
             trigger::timer::show_schedule(&command, globals.format())
         }
+        Command::Init(command) => spec::init_app(&command),
+        Command::Schema => spec::schema(),
         Command::Convert(command) => kinds::convert(&command, globals.format()),
         Command::Explain(command) => kinds::explain(&command, globals.format()),
         Command::Completions(command) => {
@@ -117,6 +120,7 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Group(command) => objects::run_group(session, command).await,
         Command::Spec(command) => spec::run(session, command).await,
         Command::Deploy(command) => spec::deploy(session, command).await,
+        Command::Static(command) => statics::run(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,

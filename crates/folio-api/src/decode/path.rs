@@ -27,6 +27,14 @@ pub(crate) struct TokenPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct StaticPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The item.
+    pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ArchivePath {
     /// The app.
     pub(crate) app: AppName,

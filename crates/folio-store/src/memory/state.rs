@@ -409,7 +409,8 @@ impl Rows {
             | Snapshot::Environment(_)
             | Snapshot::Trigger(_)
             | Snapshot::Config(_)
-            | Snapshot::Secret(_) => None,
+            | Snapshot::Secret(_)
+            | Snapshot::Static(_) => None,
         });
         let both = own.into_iter().chain(pinned);
         both.flat_map(Snapshot::contents).map(|content| content.tree)

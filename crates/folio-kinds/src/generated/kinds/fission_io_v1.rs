@@ -691,13 +691,13 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         bag.put("provisionedConcurrency@fission.io/v1", self.provisioned_concurrency);
         bag.put("resources@fission.io/v1", self.resources);
         bag.put("retainPods@fission.io/v1", self.retain_pods);
-        bag.put("secrets@fission.io/v1", self.secrets);
         bag.put("state@fission.io/v1", self.state);
         bag.put("streaming@fission.io/v1", self.streaming);
         bag.put("tool@fission.io/v1", self.tool);
         bag.put("versioning@fission.io/v1", self.versioning);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::FunctionSpec {
+            secrets: self.secrets.into_hub().at("secrets")?,
             bag,
             ..Default::default()
         })
@@ -722,7 +722,7 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             requests_per_pod: Field::Absent,
             resources: bag.take("resources@fission.io/v1").at("resources")?,
             retain_pods: bag.take("retainPods@fission.io/v1").at("retainPods")?,
-            secrets: bag.take("secrets@fission.io/v1").at("secrets")?,
+            secrets: Field::from_hub(hub.secrets).at("secrets")?,
             state: bag.take("state@fission.io/v1").at("state")?,
             streaming: bag.take("streaming@fission.io/v1").at("streaming")?,
             tool: bag.take("tool@fission.io/v1").at("tool")?,
@@ -735,7 +735,9 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         if let Some(hook) = Self::AUGMENT {
             (hook.complete)(&mut stored, new);
         }
+        hub::keep(stored.configs, &mut new.configs);
         hub::keep(stored.environment_snapshot, &mut new.environment_snapshot);
+        Field::<Vec<FunctionSpecSecrets>>::overlay(stored.secrets, &mut new.secrets);
         new.bag.overlay(stored.bag, &[
             "*@fission.io/v1", "InvokeStrategy@fission.io/v1", "concurrency@fission.io/v1",
             "configmaps@fission.io/v1", "env@fission.io/v1", "envFrom@fission.io/v1",
@@ -743,9 +745,8 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             "idletimeout@fission.io/v1", "invocation@fission.io/v1", "onceOnly@fission.io/v1",
             "package@fission.io/v1", "podspec@fission.io/v1",
             "provisionedConcurrency@fission.io/v1", "requestsPerPod@fission.io/v1",
-            "resources@fission.io/v1", "retainPods@fission.io/v1", "secrets@fission.io/v1",
-            "state@fission.io/v1", "streaming@fission.io/v1", "tool@fission.io/v1",
-            "versioning@fission.io/v1",
+            "resources@fission.io/v1", "retainPods@fission.io/v1", "state@fission.io/v1",
+            "streaming@fission.io/v1", "tool@fission.io/v1", "versioning@fission.io/v1",
         ]);
     }
 }
@@ -1057,6 +1058,42 @@ pub struct FunctionSpecSecrets {
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
+}
+
+impl Spoke<storage::FunctionSpecSecrets> for FunctionSpecSecrets {
+    const AUGMENT: Option<AugmentHook<Self, storage::FunctionSpecSecrets>> =
+        Probe::<(Self, storage::FunctionSpecSecrets)>::AUGMENT;
+
+    fn up(self) -> Result<storage::FunctionSpecSecrets> {
+        let mut bag = Bag::default();
+        bag.put("namespace@fission.io/v1", Field::Value(self.namespace));
+        bag.put_unknown("*@fission.io/v1", self.unknown);
+        Ok(storage::FunctionSpecSecrets {
+            mount_path: self.mount_path,
+            name: Field::Value(self.name),
+            bag,
+            ..Default::default()
+        })
+    }
+
+    fn down(hub: storage::FunctionSpecSecrets) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            mount_path: hub.mount_path,
+            name: hub.name.required().at("name")?,
+            namespace: bag.take("namespace@fission.io/v1").and_then(Field::required).at("namespace")?,
+            unknown: bag.take_unknown("*@fission.io/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::FunctionSpecSecrets, new: &mut storage::FunctionSpecSecrets) {
+        hub::keep(stored.snapshot, &mut new.snapshot);
+        new.bag.overlay(stored.bag, &["*@fission.io/v1", "namespace@fission.io/v1"]);
+    }
+
+    fn is_same(stored: &storage::FunctionSpecSecrets, new: &storage::FunctionSpecSecrets) -> bool {
+        stored.name == new.name
+    }
 }
 
 /// What the function can remember.
