@@ -1,5 +1,7 @@
-//! Static items: directories and files of an app that the gateway serves as they are. Every change of one is a version,
-//! and part of every release made after it. Serving them is the work of `serving` and of the gateway.
+//! Static items: directories and files of an app that the gateway serves as they are.
+//!
+//! Every change of one is a version, and part of every release made after it. Serving them is the work of `serving`
+//! and of the gateway.
 
 use std::collections::BTreeMap;
 

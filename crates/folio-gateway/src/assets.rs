@@ -51,7 +51,7 @@ impl Mounts {
             Mount { path, segments, asset: Arc::clone(asset) }
         };
         let mut mounts: Vec<_> = shown.assets.iter().map(mount).collect();
-        mounts.sort_by(|one, other| other.segments.cmp(&one.segments));
+        mounts.sort_by_key(|mount| std::cmp::Reverse(mount.segments));
         Self(mounts)
     }
 

@@ -243,7 +243,7 @@ impl App {
     /// what it holds, so that it cannot be the wrong one.
     fn rescued(&self, path: &str) -> Option<Hit> {
         let mut others: Vec<_> = self.releases.values().collect();
-        others.sort_by(|one, other| other.shown.age().cmp(&one.shown.age()));
+        others.sort_by_key(|release| std::cmp::Reverse(release.shown.age()));
         let mut hits = others.iter().filter_map(|release| release.mounts.find(path));
         hits.find(|hit| matches!(hit.means, Means::File(..)))
     }

@@ -4,8 +4,10 @@ use folio_core::ports::{Page, Releases, State, StoreError};
 use folio_model::{Alias, AppName, Digest, Kind, Pointer, Snapshot, Tag, Unit, VersionKey};
 use serde_json::{Value, json};
 
-/// How far back a dump reads entries and what each app version held. Reading all of it after every step of a long story costs the
-/// square of its length, and what is old can only differ where the whole is read once at the end.
+/// How far back a dump reads entries and what each app version held.
+///
+/// Reading all of it after every step of a long story costs the square of its length, and what is old can only differ
+/// where the whole is read once at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// The newest few.

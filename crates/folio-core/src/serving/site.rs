@@ -54,7 +54,7 @@ pub(super) enum RowReading {
 /// What was read of a static item.
 pub(super) enum AssetReading {
     Kept(Arc<Asset>),
-    Read(Name, StaticSpec),
+    Read(Name, Box<StaticSpec>),
 }
 
 /// A route that is made anew.
@@ -239,7 +239,7 @@ impl SiteReader<'_> {
         }
         match view::snapshot(self.state, *snapshot)? {
             Snapshot::Static(spec) => {
-                Ok(Some((placed.uid, AssetReading::Read(placed.name.clone(), spec))))
+                Ok(Some((placed.uid, AssetReading::Read(placed.name.clone(), Box::new(spec)))))
             }
             _ => Err(StoreError::corrupt(format!("static snapshot {snapshot}"))),
         }

@@ -281,7 +281,7 @@ impl Folio {
         for (uid, reading) in read {
             let asset = match reading {
                 AssetReading::Kept(asset) => asset,
-                AssetReading::Read(name, spec) => Arc::new(self.asset(name, spec).await?),
+                AssetReading::Read(name, spec) => Arc::new(self.asset(name, *spec).await?),
             };
             items.insert(uid, asset);
         }

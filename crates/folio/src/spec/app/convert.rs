@@ -53,6 +53,14 @@ struct Writer {
     spec: Spec,
 }
 
+/// The files of a manifest.
+struct Files<'a> {
+    /// Which of its parts they are.
+    side: Side,
+    src: &'a Path,
+    exclude: &'a [String],
+}
+
 impl Writer {
     fn function(&mut self, name: &Name, function: Function) {
         let at = format!("functions.{name}");
@@ -63,7 +71,8 @@ impl Writer {
         };
         let side = if build.is_some() { Side::Source } else { Side::Deployment };
         let code = json!({ "environment": environment, "buildCommand": build });
-        self.add_with(&at, ("Package", &package), code, side, (src, exclude, &package));
+        let files = Files { side, src, exclude };
+        self.add_with(&at, ("Package", &package), code, &files);
         let timeout = self.number(&format!("{at}.timeout"), function.timeout.as_ref(), |text| {
             let time = settings::time(text)?;
             Ok(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
@@ -115,8 +124,8 @@ impl Writer {
             "headers": item.headers,
             "expires": expires,
         });
-        let files = (item.src.as_path(), item.exclude.as_slice(), &name);
-        self.add_with(&at, ("StaticAsset", &name), spec, Side::Deployment, files);
+        let files = Files { side: Side::Deployment, src: &item.src, exclude: &item.exclude };
+        self.add_with(&at, ("StaticAsset", &name), spec, &files);
     }
 
     fn route(&mut self, place: usize, route: Route) {
@@ -154,14 +163,8 @@ impl Writer {
     }
 
     /// Adds a manifest with files.
-    fn add_with(
-        &mut self,
-        at: &str,
-        unit: (&str, &Name),
-        spec: Value,
-        side: Side,
-        (src, exclude, archive): (&Path, &[String], &Name),
-    ) {
+    fn add_with(&mut self, at: &str, unit: (&str, &Name), spec: Value, files: &Files<'_>) {
+        let Files { side, src, exclude } = *files;
         let path = self.base.join(src);
         let shape = match (path.is_dir(), path.is_file()) {
             (true, _) => Shape::Directory,
@@ -179,7 +182,7 @@ impl Writer {
             None => (path, "*".to_owned()),
         };
         let archive = ArchiveSpec {
-            name: format!("{}/{archive}", unit.0),
+            name: format!("{}/{}", unit.0, unit.1),
             at: self.at(at),
             rootdir: Some(root.display().to_string()),
             include: vec![include],
