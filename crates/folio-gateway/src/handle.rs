@@ -2,7 +2,6 @@
 //! decided once, from one table and one meaning, before the function is called.
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,9 +11,7 @@ use folio_core::Folio;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
 use folio_model::{Access, RuntimeKind};
-use http::header::{
-    AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE,
-};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -24,6 +21,7 @@ use tracing::Instrument as _;
 use crate::access::Record;
 use crate::assets::{Asked, Caching, Encoder, Kept};
 use crate::body::{Breach, Download, upload};
+use crate::choose::{bearer, choose};
 use crate::headers::{
     FOLIO_APP_VERSION, FOLIO_CALLER, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
     FORWARDED_HOST, FORWARDED_PROTO, ROBOTS, connection_words, settle_length, strip_request,
@@ -32,7 +30,7 @@ use crate::headers::{
 use crate::matcher::Meant;
 use crate::named::{named_host, named_release};
 use crate::problem::{Problem, accept};
-use crate::served::{Key, Served, Stickiness, View, key_of};
+use crate::served::{Served, View};
 use crate::settings::Settings;
 use crate::table::{Absent, Aim, Named, Release, Table};
 use crate::wire::{Tunnel, Wire};
@@ -358,48 +356,6 @@ fn preflight(seen: &Seen, request: &HeaderMap, wanted: &Method) -> Response<Body
         cors.preflight(request, wanted, response.headers_mut());
     }
     response
-}
-
-/// The token of an `Authorization` header.
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-/// The version that answers this request.
-fn choose(
-    wire: &Wire,
-    route: &Served,
-    headers: &HeaderMap,
-) -> Result<(Arc<Plan>, Option<HeaderValue>), Problem> {
-    let mut given = None;
-    let chance = || Key::Draw(rand::random());
-    let key = LazyCell::new(|| match &route.sticky {
-        None | Some(Stickiness::Nothing) => chance(),
-        Some(Stickiness::Header(name)) => {
-            headers.get(name).map_or_else(chance, |value| Key::Client(key_of(value.as_bytes())))
-        }
-        Some(Stickiness::Address) => Key::Client(key_of(wire.forwarded_for.as_bytes())),
-        Some(Stickiness::Cookie(name)) => {
-            if let Some(value) = cookie(headers, name) {
-                return Key::Client(key_of(value.as_bytes()));
-            }
-            let value = format!("{:016x}", rand::random::<u64>());
-            let secure = if wire.is_tls { "; Secure" } else { "" };
-            let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}");
-            given = HeaderValue::from_str(&text).ok();
-            Key::Client(key_of(value.as_bytes()))
-        }
-    });
-    let plan = route.pick(&key).map_err(Problem::unresolved)?;
-    Ok((plan, given))
-}
-
-/// The value of a cookie, if the request has it.
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
-    pairs.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim())
 }
 
 /// The client's end of the connection, if it wants to speak something else and the function may be able to.

@@ -8,6 +8,7 @@ mod access;
 mod assets;
 pub mod authority;
 mod body;
+mod choose;
 mod connection;
 mod cors;
 mod gate;

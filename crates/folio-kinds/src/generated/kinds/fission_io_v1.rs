@@ -697,7 +697,6 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         bag.put("versioning@fission.io/v1", self.versioning);
         bag.put_unknown("*@fission.io/v1", self.unknown);
         Ok(storage::FunctionSpec {
-            secrets: self.secrets.into_hub().at("secrets")?,
             bag,
             ..Default::default()
         })
@@ -722,7 +721,7 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             requests_per_pod: Field::Absent,
             resources: bag.take("resources@fission.io/v1").at("resources")?,
             retain_pods: bag.take("retainPods@fission.io/v1").at("retainPods")?,
-            secrets: Field::from_hub(hub.secrets).at("secrets")?,
+            secrets: Field::Absent,
             state: bag.take("state@fission.io/v1").at("state")?,
             streaming: bag.take("streaming@fission.io/v1").at("streaming")?,
             tool: bag.take("tool@fission.io/v1").at("tool")?,
@@ -737,7 +736,6 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         }
         hub::keep(stored.configs, &mut new.configs);
         hub::keep(stored.environment_snapshot, &mut new.environment_snapshot);
-        Field::<Vec<FunctionSpecSecrets>>::overlay(stored.secrets, &mut new.secrets);
         new.bag.overlay(stored.bag, &[
             "*@fission.io/v1", "InvokeStrategy@fission.io/v1", "concurrency@fission.io/v1",
             "configmaps@fission.io/v1", "env@fission.io/v1", "envFrom@fission.io/v1",
@@ -745,15 +743,16 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             "idletimeout@fission.io/v1", "invocation@fission.io/v1", "onceOnly@fission.io/v1",
             "package@fission.io/v1", "podspec@fission.io/v1",
             "provisionedConcurrency@fission.io/v1", "requestsPerPod@fission.io/v1",
-            "resources@fission.io/v1", "retainPods@fission.io/v1", "state@fission.io/v1",
-            "streaming@fission.io/v1", "tool@fission.io/v1", "versioning@fission.io/v1",
+            "resources@fission.io/v1", "retainPods@fission.io/v1", "secrets@fission.io/v1",
+            "state@fission.io/v1", "streaming@fission.io/v1", "tool@fission.io/v1",
+            "versioning@fission.io/v1",
         ]);
     }
 }
 
 const _: () = assert!(
     Probe::<(FunctionSpec, storage::FunctionSpec)>::AUGMENT.is_some(),
-    "`environment`, `functionTimeout`, `idletimeout`, `InvokeStrategy`, `onceOnly`, `package`, `requestsPerPod` of `FunctionSpec` is converted by hand: implement `hub::Augment`"
+    "`environment`, `functionTimeout`, `idletimeout`, `InvokeStrategy`, `onceOnly`, `package`, `requestsPerPod`, `secrets` of `FunctionSpec` is converted by hand: implement `hub::Augment`"
 );
 
 /// `FunctionSpecConfigmaps`.
@@ -1058,42 +1057,6 @@ pub struct FunctionSpecSecrets {
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
-}
-
-impl Spoke<storage::FunctionSpecSecrets> for FunctionSpecSecrets {
-    const AUGMENT: Option<AugmentHook<Self, storage::FunctionSpecSecrets>> =
-        Probe::<(Self, storage::FunctionSpecSecrets)>::AUGMENT;
-
-    fn up(self) -> Result<storage::FunctionSpecSecrets> {
-        let mut bag = Bag::default();
-        bag.put("namespace@fission.io/v1", Field::Value(self.namespace));
-        bag.put_unknown("*@fission.io/v1", self.unknown);
-        Ok(storage::FunctionSpecSecrets {
-            mount_path: self.mount_path,
-            name: Field::Value(self.name),
-            bag,
-            ..Default::default()
-        })
-    }
-
-    fn down(hub: storage::FunctionSpecSecrets) -> Result<Self> {
-        let mut bag = hub.bag;
-        Ok(Self {
-            mount_path: hub.mount_path,
-            name: hub.name.required().at("name")?,
-            namespace: bag.take("namespace@fission.io/v1").and_then(Field::required).at("namespace")?,
-            unknown: bag.take_unknown("*@fission.io/v1")?,
-        })
-    }
-
-    fn overlay(stored: storage::FunctionSpecSecrets, new: &mut storage::FunctionSpecSecrets) {
-        hub::keep(stored.snapshot, &mut new.snapshot);
-        new.bag.overlay(stored.bag, &["*@fission.io/v1", "namespace@fission.io/v1"]);
-    }
-
-    fn is_same(stored: &storage::FunctionSpecSecrets, new: &storage::FunctionSpecSecrets) -> bool {
-        stored.name == new.name
-    }
 }
 
 /// What the function can remember.

@@ -53,10 +53,6 @@ pub const HOOKS: &[Hook] = &[
         Probe::<(fission_io_v1::FunctionSpec, storage::FunctionSpec)>::AUGMENT.is_some(),
     ),
     Hook::augment(
-        "fission.io/v1", "FunctionSpecSecrets",
-        Probe::<(fission_io_v1::FunctionSpecSecrets, storage::FunctionSpecSecrets)>::AUGMENT.is_some(),
-    ),
-    Hook::augment(
         "fission.io/v1", "FunctionVersion",
         Probe::<(fission_io_v1::FunctionVersion, storage::FunctionVersion)>::AUGMENT.is_some(),
     ),

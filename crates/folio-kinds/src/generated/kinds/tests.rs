@@ -172,9 +172,7 @@ hub::sample!(hub storage::FunctionSpecRun {
 hub::sample!(hub storage::FunctionSpecSecrets { mount_path, snapshot }
     required { name }
     bag {
-        bag_unknown "*@fission.io/v1";
         bag_unknown "*@folio.dev/v1";
-        bag_required "namespace@fission.io/v1": String;
     });
 hub::sample!(hub storage::FunctionVersion {}
     required { metadata, spec }
