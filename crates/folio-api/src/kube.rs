@@ -38,6 +38,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::any;
 use bytes::Bytes;
 use folio_core::{Caller, Folio};
+use folio_model::Right;
 use serde_json::{Value, json};
 
 use self::query::Query;
@@ -100,9 +101,25 @@ async fn answer(folio: Folio, feed: Arc<Feed>, request: Request) -> Result<Respo
         [_, "apis", group, version, rest] => Target::parse(group, version, rest)?,
         _ => return Err(Status::no_such_path()),
     };
+    allow(&caller, &target, &parts.method)?;
     let query = Query::parse(parts.uri.query())?;
     let bytes = body::read(&folio, body).await?;
     dispatch(Asked { folio, feed, caller, target, query, parts, bytes }).await
+}
+
+/// Refuses what a caller may not do, before anything else about it is looked at. What is not in one app needs the
+/// right everywhere, and a namespace is an app.
+fn allow(caller: &Caller, target: &Target, method: &Method) -> Result<(), Status> {
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    let is_app = target.resource.plural == "namespaces";
+    let named = target.name.as_deref().filter(|_| is_app).and_then(|name| name.parse().ok());
+    let app = target.namespace.clone().or(named);
+    let right = match (reads, is_app) {
+        (true, _) => Right::View,
+        (false, true) => Right::Administer,
+        (false, false) => Right::Deploy,
+    };
+    Ok(caller.may(right, app.as_ref())?)
 }
 
 /// A request about objects.

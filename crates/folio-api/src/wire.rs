@@ -1,6 +1,7 @@
 //! Bodies that exist only here: what requests carry, and lists around the core's views.
 
 mod releases;
+mod tokens;
 
 use folio_core::Limits;
 use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run};
@@ -19,6 +20,7 @@ use crate::decode::At;
 use crate::encode::Wire;
 
 pub(crate) use self::releases::{NewApp, NewLive, NewRelease, NewReleaseTag, RollBackLive};
+pub(crate) use self::tokens::{Myself, RevealedToken, TokenRequest};
 
 /// Makes a unit with a draft.
 #[derive(Debug, Deserialize, JsonSchema)]

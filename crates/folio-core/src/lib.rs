@@ -38,6 +38,7 @@ pub mod route;
 pub mod secret;
 pub mod serving;
 pub mod settings;
+pub mod static_item;
 pub mod status;
 pub mod sweep;
 pub mod tag;

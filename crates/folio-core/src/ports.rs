@@ -20,7 +20,7 @@ pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use ledger::{
     Ledger, Look, Migrated, Page, PendingBuild, Plan, Releases, StandingCanary, StandingRelease,
-    StandingTrigger, State, TokenRecord,
+    StandingTrigger, State,
 };
 pub use messages::{Inbox, Message, MessageError, Messages, Outgoing, Reader, Receipt};
 pub use queue::{Lease, Queue, Task};

@@ -2,16 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{Actor, Digest, Git, Labels, Layout, Name, Qualifier, RunSettings, VersionId};
+use folio_model::{
+    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Qualifier, Right, RunSettings,
+    VersionId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::token;
 
 /// Who asks, and in what circumstances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Who.
     pub actor: Actor,
+    /// What they may do.
+    pub grant: Grant,
     /// Why, in their words; kept in the ledger.
     pub reason: Option<String>,
     /// Where their files stand in git; kept in the ledger.
@@ -46,10 +53,11 @@ pub enum Run {
 }
 
 impl Caller {
-    /// Someone who gives no reason.
+    /// Someone who may do everything and gives no reason.
     pub fn new(actor: Actor) -> Self {
         Self {
             actor,
+            grant: Grant::default(),
             reason: None,
             git: None,
             repeat: None,
@@ -57,6 +65,21 @@ impl Caller {
             run: Run::Real,
             marking: None,
         }
+    }
+
+    /// Refuses what they may not do in an app; without one, for the server as a whole. What is refused does not
+    /// depend on whether the app exists.
+    pub fn may(&self, right: Right, app: Option<&AppName>) -> Result<(), token::Forbidden> {
+        if self.grant.allows(right, app) {
+            return Ok(());
+        }
+        let (actor, grant) = (self.actor.clone(), self.grant.clone());
+        Err(token::Forbidden { actor, grant, right, app: app.cloned() })
+    }
+
+    /// Refuses what they may do nowhere.
+    pub fn may_somewhere(&self, right: Right) -> Result<(), token::Forbidden> {
+        self.may(right, self.grant.app.as_ref())
     }
 }
 

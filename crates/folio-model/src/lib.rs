@@ -3,6 +3,7 @@
 //! Pure data: no async, no I/O, no clock, no randomness of its own. Start at [`Reference`] for how things
 //! are named, [`Snapshot`] for what is frozen, and [`Change`] for how anything ever changes.
 
+mod access;
 mod app;
 mod canary;
 pub mod canonical;
@@ -21,11 +22,13 @@ mod reference;
 mod release;
 mod secret;
 mod snapshot;
+mod static_item;
 mod tree;
 mod trigger;
 mod unit;
 mod version;
 
+pub use access::{Access, Grant, Right, Role, TokenRecord, TokenTerms};
 pub use app::{AppVersion, Git, Placement};
 pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
@@ -50,6 +53,7 @@ pub use secret::{
 pub use snapshot::{
     Bag, Content, FunctionSpec, Layout, PackagePin, PackageSpec, Snapshot, SnapshotError,
 };
+pub use static_item::StaticSpec;
 pub use tree::{
     ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,
     TreeTotals,

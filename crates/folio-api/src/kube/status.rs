@@ -7,9 +7,10 @@ use folio_core::{Class, Code, Explain};
 use serde_json::{Value, json};
 
 /// The reason and code of each class.
-const BY_CLASS: [(Class, &str, u16); 11] = [
+const BY_CLASS: [(Class, &str, u16); 12] = [
     (Class::Invalid, "Invalid", 422),
     (Class::Unauthenticated, "Unauthorized", 401),
+    (Class::Forbidden, "Forbidden", 403),
     (Class::NotFound, "NotFound", 404),
     (Class::Gone, "Gone", 410),
     (Class::Conflict, "Conflict", 409),

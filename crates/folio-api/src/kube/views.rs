@@ -1,9 +1,9 @@
 //! What folio shows of itself as objects that are no units: apps as namespaces, what happened as events, and folio's own
 //! kinds of versions, trackers, pointers and releases.
 
-use folio_core::Folio;
+use folio_core::{Caller, Folio};
 use folio_core::app::AppSummary;
-use folio_model::{AppName, Digest, Timestamp};
+use folio_model::{Actor, AppName, Digest, Timestamp};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -122,14 +122,14 @@ where
 
 /// The apps that a request is about, as far as they are there.
 async fn apps(folio: &Folio, target: &Target) -> Result<Vec<AppName>, Status> {
-    let all = folio.apps().await?;
+    let all = folio.apps(&Caller::new(Actor::system())).await?;
     let is_meant = |app: &AppName| target.namespace.as_ref().is_none_or(|own| own == app);
     Ok(all.into_iter().map(|summary| summary.app).filter(is_meant).collect())
 }
 
 async fn namespaces(folio: &Folio) -> Result<Vec<Item>, Status> {
     let head = *folio.head().borrow();
-    let apps = folio.apps().await?;
+    let apps = folio.apps(&Caller::new(Actor::system())).await?;
     Ok(apps.into_iter().map(|summary| namespace(summary, head)).collect())
 }
 

@@ -1,11 +1,11 @@
 //! Carries a plan out: pushes what it says as edits of one change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use folio_model::{
-    AppName, Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, RouteSpec, Snapshot,
-    TriggerSpec, Unit, VersionId, VersionKey,
+    AppName, Digest, Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, RouteSpec, Snapshot,
+    TriggerSpec, Unit, UnitKey, VersionId, VersionKey,
 };
 
 use super::plan::{Plan, Step, Uses};
@@ -13,7 +13,7 @@ use super::pointers::{self, Made};
 use super::removal::Doomed;
 use super::{Applied, Error, Form, Wanted, Wish};
 use crate::builder::{Builder, NewVersion};
-use crate::{code, publish};
+use crate::{code, publish, settings};
 
 /// Does what a plan says.
 pub(super) fn carry_out(
@@ -28,6 +28,7 @@ pub(super) fn carry_out(
     let id = free_id(builder, &plan.steps)?;
     let mut applied = plan.outcome(plan.makes_an_app_version().then(|| id.clone()));
     builder.name_app_version(id.clone());
+    let renewal = Renewal::of(&plan.steps);
     let (mut made, mut versions) = (HashMap::new(), HashMap::new());
     for step in plan.steps {
         let drafted = matches!(step.key.kind, Kind::Function | Kind::Package);
@@ -38,6 +39,7 @@ pub(super) fn carry_out(
             versions.insert(unit.key.clone(), pointers::callable(&unit));
         }
     }
+    settings::renew_others(builder, &renewal.configs, &renewal.planned)?;
     for mut unit in plan.drafts {
         builder.clear_draft(&mut unit)?;
     }
@@ -59,6 +61,26 @@ pub(super) fn carry_out(
         None => format!("apply {name}"),
     });
     Ok(applied)
+}
+
+/// The configs that change. The functions that name one and that the apply does not change itself get a version that
+/// has it.
+#[derive(Default)]
+struct Renewal {
+    configs: Vec<(UnitKey, Digest)>,
+    planned: HashSet<UnitKey>,
+}
+
+impl Renewal {
+    fn of(steps: &[Step]) -> Self {
+        let configs = steps.iter().filter(|step| step.key.kind == Kind::Config);
+        let configs: Vec<_> =
+            configs.map(|step| (step.key.clone(), step.snapshot.digest())).collect();
+        if configs.is_empty() {
+            return Self::default();
+        }
+        Self { configs, planned: steps.iter().map(|step| step.key.clone()).collect() }
+    }
 }
 
 /// The routes that are asked for.

@@ -112,6 +112,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
         foreign: Vec::new(),
         environments: HashMap::new(),
         packages: HashMap::new(),
+        configs: HashMap::new(),
         plan: Plan {
             steps: Vec::new(),
             adopted: Vec::new(),
@@ -191,6 +192,8 @@ struct Planner<'a> {
     /// The digests of the environments that are asked for.
     environments: HashMap<Name, Digest>,
     packages: HashMap<Name, PackageNow>,
+    /// The digests of the configs that are asked for.
+    configs: HashMap<Name, Digest>,
     plan: Plan,
 }
 
@@ -268,8 +271,16 @@ impl Planner<'_> {
                 Snapshot::Environment(_)
                 | Snapshot::Trigger(_)
                 | Snapshot::Config(_)
-                | Snapshot::Secret(_) => (wish.spec.clone(), Uses::Nothing),
+                | Snapshot::Secret(_)
+                | Snapshot::Static(_) => (wish.spec.clone(), Uses::Nothing),
             };
+            if kind == Kind::Config && self.wanted.form == Form::Drafts {
+                self.fault(
+                    wish,
+                    "configs have no drafts; use `folio spec version apply`".to_owned(),
+                );
+                continue;
+            }
             if let Err(error) = snapshot.validate() {
                 self.fault(wish, error.to_string());
                 continue;
@@ -303,6 +314,9 @@ impl Planner<'_> {
             Kind::Package => {
                 let version = same.as_ref().and_then(|same| same.version);
                 self.packages.insert(wish.name.clone(), PackageNow { digest, version });
+            }
+            Kind::Config => {
+                self.configs.insert(wish.name.clone(), digest);
             }
             _ => {}
         }
@@ -459,6 +473,9 @@ impl Planner<'_> {
 
     /// The digest that a function freezes of a config or secret.
     fn setting(&self, kind: Kind, name: &Name) -> Result<Option<Digest>, Error> {
+        if let Some(digest) = self.configs.get(name).filter(|_| kind == Kind::Config) {
+            return Ok(Some(*digest));
+        }
         let key = UnitKey { app: self.app.clone(), kind, name: name.clone() };
         Ok(settings::standing(self.state, &key)?)
     }

@@ -93,6 +93,7 @@ impl Reversal {
             Edit::CreateApp { .. }
             | Edit::DeleteApp { .. }
             | Edit::AddToken { .. }
+            | Edit::RevokeToken { .. }
             | Edit::Built { .. }
             | Edit::Forget { .. } => {}
         }

@@ -3,12 +3,12 @@
 
 use folio_core::ports::{
     Page, PendingBuild, Releases, StandingCanary, StandingRelease, StandingTrigger, State,
-    StoreError, TokenRecord,
+    StoreError,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey,
+    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit,
+    UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 
 use super::session::Session;
@@ -101,6 +101,10 @@ impl State for Newest<'_> {
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
         self.seen().token(id)
+    }
+
+    fn tokens(&self) -> Result<Vec<(String, TokenRecord)>, StoreError> {
+        self.seen().tokens()
     }
 
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {

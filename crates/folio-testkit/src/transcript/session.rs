@@ -70,7 +70,9 @@ impl Session {
 
     /// Writes a file where commands run, with a line break at its end.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
-        Ok(std::fs::write(self.directory().join(name), format!("{text}\n"))?)
+        let path = self.directory().join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        Ok(std::fs::write(path, format!("{text}\n"))?)
     }
 
     /// Has commands find a program under a name before any other.

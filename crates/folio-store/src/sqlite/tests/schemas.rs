@@ -84,7 +84,7 @@ fn old(schema: u32) -> (tempfile::TempDir, Connection) {
     let mut conn = Connection::open(database(directory.path())).unwrap();
     migrate::migrate_to(&mut conn, schema).unwrap();
     if schema > 0 {
-        conn.execute("INSERT INTO apps VALUES ('kept')", []).unwrap();
+        conn.execute("INSERT INTO apps (name) VALUES ('kept')", []).unwrap();
     }
     (directory, conn)
 }
