@@ -80,6 +80,8 @@ impl Augment<storage::FunctionSpec> for FunctionSpec {
         if stored.entrypoint.value() == new.entrypoint.value() {
             new.entrypoint = stored.entrypoint.take();
         }
+        // Fission's are beside them, in the bag.
+        new.secrets = stored.secrets.take();
         match stored.run.take() {
             Field::Value(stored) => {
                 let written = new.run.take().into_value().unwrap_or_default();
