@@ -1,5 +1,6 @@
 //! The Kubernetes-style face, asked as its clients ask it.
 
+mod access;
 mod bad_input;
 mod reading;
 mod watching;

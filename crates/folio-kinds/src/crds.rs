@@ -19,6 +19,7 @@ const WRITTEN: &[&str] = &[
     include_str!("../schemas/folio.dev/apps.yaml"),
     include_str!("../schemas/folio.dev/appversions.yaml"),
     include_str!("../schemas/folio.dev/canaryconfigs.yaml"),
+    include_str!("../schemas/folio.dev/configs.yaml"),
     include_str!("../schemas/folio.dev/environments.yaml"),
     include_str!("../schemas/folio.dev/functions.yaml"),
     include_str!("../schemas/folio.dev/functionversions.yaml"),
@@ -31,6 +32,7 @@ const WRITTEN: &[&str] = &[
     include_str!("../schemas/folio.dev/packageversions.yaml"),
     include_str!("../schemas/folio.dev/packageversiontrackers.yaml"),
     include_str!("../schemas/folio.dev/releases.yaml"),
+    include_str!("../schemas/folio.dev/staticassets.yaml"),
     include_str!("../schemas/folio.dev/tags.yaml"),
     include_str!("../schemas/folio.dev/timetriggers.yaml"),
 ];

@@ -1,8 +1,8 @@
 //! What folio shows of itself as objects that are no units: apps as namespaces, what happened as events, and folio's own
 //! kinds of versions, trackers, pointers and releases.
 
-use folio_core::{Caller, Folio};
 use folio_core::app::AppSummary;
+use folio_core::{Caller, Folio};
 use folio_model::{Actor, AppName, Digest, Timestamp};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
