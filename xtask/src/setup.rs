@@ -19,6 +19,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("curl", "curl"),
     // Triggers of messages are tested with a real server.
     ("nats-server", "nats-server"),
+    // The Kubernetes-style face is used as its users do.
+    ("kubectl", "kubernetes-client"),
     // The power-cut test mounts a file system of its own and shuts it down.
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),

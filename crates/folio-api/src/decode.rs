@@ -1,6 +1,6 @@
 //! Reads requests: who asks first, then names, query, headers and body. What is refused here never reaches a verb.
 //!
-//! A handler takes one of four types: [`Anyone`] needs no token, [`Ask`] reads, [`Change`] changes something,
+//! A handler takes one of five types: [`Anyone`] needs no token, [`Anybody`] any token, [`Ask`] reads, [`Change`] changes something,
 //! [`Upload`] brings bytes. Each also says what it reads, for the document.
 
 mod body;
@@ -10,26 +10,27 @@ mod path;
 mod query;
 
 use axum::extract::{
-    FromRequest, FromRequestParts, Path, Query, Request, rejection::PathRejection,
+    FromRequest, FromRequestParts, Path, Query, RawPathParams, Request, rejection::PathRejection,
 };
 use axum::http::request::Parts;
 use bytes::Bytes;
 use folio_core::ports::Node;
 use folio_core::request::{Expect, Repeat};
 use folio_core::{Caller, Folio};
-use folio_model::Digest;
+use folio_model::{AppName, Digest, Right};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::body::{Given, Maybe, Payload};
 use self::headers::IfMatch;
+pub(crate) use self::headers::token;
 pub(crate) use self::invocation::Invocation;
 pub(crate) use self::path::*;
 pub(crate) use self::query::*;
 use crate::failure::Failure;
 use crate::frames::{self, Frames};
 use crate::openapi::Schemas;
-use crate::operation::{Decode, Inputs};
+use crate::operation::{Decode, Inputs, Needs};
 use crate::refusal::Refusal;
 
 /// Names in a path or a query.
@@ -39,8 +40,14 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Names for T {}
 /// A request that needs no token.
 pub(crate) struct Anyone;
 
+/// A request of someone known, whatever they may do.
+pub(crate) struct Anybody {
+    pub(crate) caller: Caller,
+}
+
 /// A request of someone known that changes nothing in an app.
 pub(crate) struct Ask<P = Nothing, Q = Nothing, B = ()> {
+    pub(crate) caller: Caller,
     pub(crate) path: P,
     pub(crate) query: Q,
     pub(crate) body: B,
@@ -106,12 +113,20 @@ impl FromRequest<Folio> for Anyone {
     }
 }
 
+impl FromRequest<Folio> for Anybody {
+    type Rejection = Failure;
+    async fn from_request(request: Request, folio: &Folio) -> Result<Self, Failure> {
+        let caller = folio.authenticate(headers::token(request.headers())).await?;
+        Ok(Self { caller })
+    }
+}
+
 impl<P: Names, Q: Names, B: Payload> FromRequest<Folio> for Ask<P, Q, B> {
     type Rejection = Failure;
     async fn from_request(request: Request, folio: &Folio) -> Result<Self, Failure> {
-        let read = Read::<P, Q>::new(request, folio).await?;
+        let read = Read::<P, Q>::new(request, folio, Right::View).await?;
         let (body, _) = body::read(&read.parts.headers, read.body, folio).await?;
-        Ok(Self { path: read.path, query: read.query, body })
+        Ok(Self { caller: read.caller, path: read.path, query: read.query, body })
     }
 }
 
@@ -119,7 +134,7 @@ impl<P: Names, Q: Names, B: Payload> FromRequest<Folio> for Change<P, Q, B> {
     type Rejection = Failure;
     async fn from_request(request: Request, folio: &Folio) -> Result<Self, Failure> {
         let Read { mut caller, path, query, parts, body } =
-            Read::<P, Q>::new(request, folio).await?;
+            Read::<P, Q>::new(request, folio, Right::Deploy).await?;
         caller.reason = headers::reason(&parts.headers)?;
         caller.git = headers::git(&parts.headers)?;
         caller.releasing = headers::releasing(&parts.headers)?;
@@ -135,7 +150,7 @@ impl<P: Names, Q: Names, B: Payload> FromRequest<Folio> for Change<P, Q, B> {
 impl FromRequest<Folio> for Upload {
     type Rejection = Failure;
     async fn from_request(request: Request, folio: &Folio) -> Result<Self, Failure> {
-        let read = Read::<Nothing, Nothing>::new(request, folio).await?;
+        let read = Read::<Nothing, Nothing>::new(request, folio, Right::Deploy).await?;
         headers::media_type(&read.parts.headers, frames::MEDIA_TYPE)?;
         let mut frames = Frames::new(*folio.limits());
         let mut body = body::Incoming::new(read.body);
@@ -160,10 +175,17 @@ struct Read<P, Q> {
 }
 
 impl<P: Names, Q: Names> Read<P, Q> {
-    /// Says who asks before anything else is looked at.
-    async fn new(request: Request, folio: &Folio) -> Result<Self, Failure> {
+    /// Says who asks, and whether they may, before anything else is looked at. They need the right that the table
+    /// says, or else the usual one; in the app that the path names, or where it names none, in any.
+    async fn new(request: Request, folio: &Folio, usual: Right) -> Result<Self, Failure> {
         let (mut parts, body) = request.into_parts();
         let caller = folio.authenticate(headers::token(&parts.headers)).await?;
+        let needs = parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Here(usual));
+        match (needs, app(&mut parts).await) {
+            (Needs::Server, _) => caller.may(Right::Administer, None)?,
+            (Needs::Here(right), Some(app)) => caller.may(right, Some(&app))?,
+            (Needs::Here(right), None) => caller.may_somewhere(right)?,
+        }
         let path = Path::<P>::from_request_parts(&mut parts, &()).await;
         let Path(path) = path.map_err(|rejection| bad_path(&rejection))?;
         let query = Query::<Q>::try_from_uri(&parts.uri);
@@ -175,6 +197,13 @@ impl<P: Names, Q: Names> Read<P, Q> {
         })?;
         Ok(Self { caller, path, query, parts, body })
     }
+}
+
+/// The app that the path names. One that is not well formed is refused for that, later.
+async fn app(parts: &mut Parts) -> Option<AppName> {
+    let names = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    let named = names.iter().find(|(name, _)| *name == "app");
+    named.and_then(|(_, app)| app.parse().ok())
 }
 
 fn bad_path(rejection: &PathRejection) -> Refusal {
@@ -221,6 +250,12 @@ fn digest(caller: &Caller, parts: &Parts, body: &Bytes) -> Digest {
 impl Decode for Anyone {
     fn describe(_: &mut Schemas) -> Inputs {
         Inputs { is_open: true, ..Inputs::default() }
+    }
+}
+
+impl Decode for Anybody {
+    fn describe(_: &mut Schemas) -> Inputs {
+        Inputs::default()
     }
 }
 

@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The status of each class.
-const BY_CLASS: [(Class, StatusCode); 11] = [
+const BY_CLASS: [(Class, StatusCode); 12] = [
     (Class::Invalid, StatusCode::BAD_REQUEST),
     (Class::Unauthenticated, StatusCode::UNAUTHORIZED),
+    (Class::Forbidden, StatusCode::FORBIDDEN),
     (Class::NotFound, StatusCode::NOT_FOUND),
     (Class::Gone, StatusCode::GONE),
     (Class::Conflict, StatusCode::CONFLICT),

@@ -9,6 +9,7 @@ mod encode;
 mod failure;
 mod frames;
 mod handle;
+mod kube;
 mod openapi;
 mod operation;
 mod qinling;

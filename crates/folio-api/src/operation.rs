@@ -3,11 +3,13 @@
 
 use std::future::Future;
 
+use axum::Extension;
 use axum::extract::{FromRequest, State};
 use axum::http::Method;
 use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use folio_core::Folio;
+use folio_model::Right;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -56,7 +58,21 @@ pub(crate) trait Encode: IntoResponse + Send + 'static {
 /// Where an operation is: its method and path.
 pub(crate) type Place = (Method, &'static str);
 
+/// What an operation needs, where it is not the usual right of what it takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Needs {
+    /// A right in the app that the path names; where it names none, in any.
+    Here(Right),
+    /// To administer the server.
+    Server,
+}
+
 impl Operation {
+    /// Says that the operation needs another right than its like.
+    pub(crate) fn needs(self, needs: Needs) -> Self {
+        Self { route: self.route.layer(Extension(needs)), ..self }
+    }
+
     /// Puts an operation together. `id` names it for generated clients and never changes.
     pub(crate) fn new<I, O, H, F>(
         (method, path): Place,

@@ -1,5 +1,6 @@
 //! Makes the router from the table, and wraps it: every request has an id and a span, every failure a body.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -8,11 +9,13 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use folio_core::Folio;
+use tokio::sync::watch;
 use tower_http::trace::TraceLayer;
 use tracing::Span;
 use uuid::Uuid;
 
 use crate::failure::Failure;
+use crate::kube;
 use crate::refusal::Refusal;
 use crate::table::operations;
 
@@ -24,6 +27,14 @@ struct RequestId(Uuid);
 
 /// Everything the control API serves.
 pub fn router(folio: Folio) -> Router {
+    let (open, closing) = watch::channel(());
+    // Whoever takes the router alone decides himself when it ends.
+    std::mem::forget(open);
+    router_until(folio, closing)
+}
+
+/// As [`router`], for as long as `closing` has a sender: then whoever watches is told to come again.
+pub(crate) fn router_until(folio: Folio, closing: watch::Receiver<()>) -> Router {
     let routes = operations()
         .into_iter()
         .fold(Router::new(), |router, operation| router.route(operation.path, operation.route));
@@ -36,6 +47,7 @@ pub fn router(folio: Folio) -> Router {
         .on_failure(());
     routes
         .merge(crate::qinling::routes())
+        .merge(kube::routes(Arc::new(kube::Feed::new(closing))))
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn(explain))

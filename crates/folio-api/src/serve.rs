@@ -11,7 +11,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::router::router_until;
 
 /// How long a client may take to send a request's head, or to send the next one on an open connection.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -27,7 +30,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves until `shutdown` resolves, then lets admitted requests finish, for half a minute at most.
 pub async fn serve(listener: TcpListener, folio: Folio, shutdown: impl Future<Output = ()>) {
-    let router = crate::router(folio);
+    let (open, closing) = watch::channel(());
+    let router = router_until(folio, closing);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -47,6 +51,7 @@ pub async fn serve(listener: TcpListener, folio: Folio, shutdown: impl Future<Ou
         }
     }
     drop(listener);
+    drop(open);
     if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("Stopped with {} connections still open", connections.len());
     }

@@ -1,21 +1,25 @@
 //! Every operation of the API: the one list from which the router and the document are made.
 
 use axum::http::Method;
+use folio_model::Right;
 
 use crate::handle::{
     aliases, apps, archives, bindings, canaries, configs, deployments, environments, executions,
-    history, releases, routes, running, secrets, service, storage, tags, triggers, units, versions,
+    history, releases, routes, running, secrets, service, statics, storage, tags, tokens, triggers,
+    units, versions,
 };
-use crate::operation::{Operation, Place};
+use crate::operation::{Needs, Operation, Place};
 
 /// Every operation, in the order of the document.
 pub(crate) fn operations() -> Vec<Operation> {
     [
         of_service(),
+        of_tokens(),
         of_storage(),
         of_environments(),
         of_configs(),
         of_secrets(),
+        of_statics(),
         of_routes(),
         of_triggers(),
         of_canaries(),
@@ -77,6 +81,22 @@ fn of_service() -> Vec<Operation> {
     ]
 }
 
+fn of_tokens() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/tokens";
+    const ONE: &str = "/folio/v1/tokens/{id}";
+    const SELF: &str = "/folio/v1/self";
+    const ADMIN: Needs = Needs::Here(Right::Administer);
+    const LIST: &str = "List the tokens that the caller may give out";
+    vec![
+        Operation::new(get(SELF), "whoAmI", "Say who the token speaks for", tokens::whoami),
+        Operation::new(get(ALL), "listTokens", LIST, tokens::list).needs(ADMIN),
+        Operation::new(post(ALL), "createToken", "Make a token, shown this once", tokens::create)
+            .needs(ADMIN),
+        Operation::new(delete(ONE), "revokeToken", "Make a token invalid", tokens::revoke)
+            .needs(ADMIN),
+    ]
+}
+
 fn of_storage() -> Vec<Operation> {
     const MISSING: &str = "/folio/v1/blobs/missing";
     const BLOBS: &str = "/folio/v1/blobs";
@@ -85,17 +105,22 @@ fn of_storage() -> Vec<Operation> {
     const CHECK: &str = "/folio/v1/storage/check";
     const MIGRATE: &str = "/folio/v1/storage/migrate";
     vec![
-        Operation::new(post(MISSING), "missing", "Ask what has to be uploaded", storage::missing),
+        Operation::new(post(MISSING), "missing", "Ask what has to be uploaded", storage::missing)
+            .needs(Needs::Here(Right::Deploy)),
         Operation::new(post(BLOBS), "upload", "Upload nodes, all or none", storage::upload),
-        Operation::new(get(STORAGE), "usage", "Say how much is stored", storage::usage),
-        Operation::new(post(SWEEP), "sweep", "Remove bytes nothing reaches", storage::sweep),
-        Operation::new(post(CHECK), "check", "Read everything back, list damage", storage::check),
+        Operation::new(get(STORAGE), "usage", "Say how much is stored", storage::usage)
+            .needs(Needs::Server),
+        Operation::new(post(SWEEP), "sweep", "Remove bytes nothing reaches", storage::sweep)
+            .needs(Needs::Server),
+        Operation::new(post(CHECK), "check", "Read everything back, list damage", storage::check)
+            .needs(Needs::Server),
         Operation::new(
             post(MIGRATE),
             "migrateStorage",
             "Rewrite what is stored in an older version of the hub",
             storage::migrate,
-        ),
+        )
+        .needs(Needs::Server),
     ]
 }
 
@@ -132,6 +157,18 @@ fn of_configs() -> Vec<Operation> {
         Operation::new(get(ONE), "showConfig", "Show a config", configs::show),
         Operation::new(patch(ONE), "setConfig", "Make or change a config", configs::set),
         Operation::new(delete(ONE), "deleteConfig", "Delete a config", configs::delete),
+    ]
+}
+
+fn of_statics() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/statics";
+    const ONE: &str = "/folio/v1/apps/{app}/statics/{name}";
+    const SET: &str = "Make a static item, or replace it";
+    vec![
+        Operation::new(get(ALL), "listStatics", "List static items", statics::list),
+        Operation::new(get(ONE), "showStatic", "Show a static item", statics::show),
+        Operation::new(put(ONE), "setStatic", SET, statics::set),
+        Operation::new(delete(ONE), "deleteStatic", "Delete a static item", statics::delete),
     ]
 }
 
@@ -352,10 +389,12 @@ fn of_apps() -> Vec<Operation> {
     const SHOW: &str = "Show the whole app in one of its versions";
     vec![
         Operation::new(get(APPS), "listApps", "List apps", apps::list),
-        Operation::new(post(APPS), "createApp", "Make an app", apps::create),
+        Operation::new(post(APPS), "createApp", "Make an app", apps::create).needs(Needs::Server),
         Operation::new(get(APP), "showApp", "Show how an app stands", apps::show),
-        Operation::new(delete(APP), "deleteApp", "Delete an app without units", apps::delete),
-        Operation::new(patch(PLAN), "setPlan", "Say how much an app may have", apps::set_plan),
+        Operation::new(delete(APP), "deleteApp", "Delete an app without units", apps::delete)
+            .needs(Needs::Here(Right::Administer)),
+        Operation::new(patch(PLAN), "setPlan", "Say how much an app may have", apps::set_plan)
+            .needs(Needs::Server),
         Operation::new(get(RESOLVE), "resolve", "Say what a reference means", history::resolve),
         Operation::new(get(VERSIONS), "listAppVersions", LIST, history::app_versions),
         Operation::new(get(VERSION), "showAppVersion", SHOW, history::app_version),

@@ -3,6 +3,7 @@
 mod bindings;
 mod executions;
 mod releases;
+mod tokens;
 
 use folio_core::Limits;
 use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run};
@@ -23,6 +24,7 @@ use crate::encode::Wire;
 pub(crate) use self::bindings::{NewJob, NewJobFields, NewWebhook, NewWebhookFields};
 pub(crate) use self::executions::NewExecution;
 pub(crate) use self::releases::{NewApp, NewLive, NewRelease, NewReleaseTag, RollBackLive};
+pub(crate) use self::tokens::{Myself, RevealedToken, TokenRequest};
 
 /// Makes a unit with a draft.
 #[derive(Debug, Deserialize, JsonSchema)]

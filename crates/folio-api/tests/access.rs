@@ -1,5 +1,9 @@
 //! Who gets in.
 
+use folio_core::Caller;
+use folio_core::token::NewToken;
+use folio_model::{Actor, AppName, Grant, Right, Role};
+
 use crate::client::{APP, World};
 use crate::contract::operations;
 
@@ -64,4 +68,54 @@ async fn who_asks_is_asked_before_anything_else_is_read() {
     call.body("not json").send().await.refused(401, "token_missing");
     let call = world.call("GET", &format!("{APP}/no kind").replace(' ', "%20")).anonymous();
     call.send().await.refused(401, "token_missing");
+}
+
+/// Whether someone may use an operation on an app, as the documentation tells it.
+fn may(grant: &Grant, (method, path): (&str, &str), app: &str) -> bool {
+    let usual = if method == "get" { Right::View } else { Right::Deploy };
+    let app: AppName = app.parse().unwrap();
+    match (method, path) {
+        ("get", "/healthz" | "/folio/v1" | "/folio/v1/self") => true,
+        ("post", "/folio/v1/apps") | (_, "/folio/v1/apps/{app}/plan") => {
+            grant.allows(Right::Administer, None)
+        }
+        (_, path) if path.starts_with("/folio/v1/storage") => grant.allows(Right::Administer, None),
+        (_, path) if path.starts_with("/folio/v1/tokens") => grant.role.has(Right::Administer),
+        (_, path) if path.starts_with("/folio/v1/blobs") => grant.role.has(Right::Deploy),
+        ("delete", "/folio/v1/apps/{app}") => grant.allows(Right::Administer, Some(&app)),
+        ("post", "/folio/v1/apps/{app}/invoke") => grant.allows(Right::Invoke, Some(&app)),
+        // A question whose text is long.
+        ("post", "/folio/v1/apps/{app}/secrets/check") => grant.allows(Right::View, Some(&app)),
+        (_, path) if path.contains("{app}") => grant.allows(usual, Some(&app)),
+        _ => grant.role.has(usual),
+    }
+}
+
+#[tokio::test]
+async fn every_operation_asks_for_its_right() {
+    let world = World::memory().await;
+    let caller = Caller::new("ada".parse::<Actor>().unwrap());
+    world.folio.create_app(&caller, &"shop".parse().unwrap()).await.unwrap();
+    let before = world.entries() + 8;
+    for (role, own) in Role::ALL.into_iter().flat_map(|role| [(role, None), (role, Some("shop"))]) {
+        let grant = Grant { role, app: own.map(|app| app.parse().unwrap()) };
+        let new =
+            NewToken { actor: "grace".parse().unwrap(), grant: grant.clone(), valid_for: None };
+        let (token, _) = world.folio.create_token(&caller, new).await.unwrap();
+        let token = format!("Bearer {}", token.reveal());
+        for (method, template) in operations() {
+            // What exists and what does not are refused alike.
+            for app in ["shop", "default", "missing"] {
+                let path = template.replace("{app}", app).replace("{kind}", "functions");
+                let call = world.call(&method.to_uppercase(), &path.replace(['{', '}'], ""));
+                let call = call.anonymous().header("authorization", &token);
+                // Nothing else is right about the request, so whoever may is told something else.
+                let reply = call.body("not json").send().await;
+                let may = may(&grant, (&method, &template), app);
+                let context = format!("{role} of {own:?}: {method} {path}: {}", reply.status);
+                assert_eq!(reply.status != 403, may, "{context}");
+            }
+        }
+    }
+    assert_eq!(world.entries(), before, "nothing but the tokens was written");
 }

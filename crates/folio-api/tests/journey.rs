@@ -34,11 +34,57 @@ async fn journey(world: &World) {
     looking_back(world).await;
     releases(world).await;
     apps(world).await;
+    tokens(world).await;
+    statics(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
     let missed: Vec<_> = all.difference(&world.seen()).cloned().collect();
     assert_eq!(missed, [], "operations that no step of the journey used");
+}
+
+async fn statics(world: &World) {
+    let (tree, body) = one_file("index.html", "<h1>hello</h1>");
+    world.call("POST", "/folio/v1/blobs").nodes(body).send().await.ok();
+    let item = format!("{APP}/statics/site");
+    let content = json!({ "tree": tree, "layout": "directory" });
+    let fields = json!({ "path": "/", "content": content, "expires": 60 });
+    let made = world.call("PUT", &item).json(&fields).send().await.ok();
+    assert_eq!((&made["changed"], &made["files"]), (&json!(true), &json!(1)));
+    let again = world.call("PUT", &item).json(&fields).send().await.ok();
+    assert_eq!(again["changed"], false);
+    assert_eq!(world.get(&item).await.ok()["spec"]["path"], "/");
+    assert_eq!(world.get(&format!("{APP}/statics")).await.ok()["items"][0]["name"], "site");
+    let other = format!("{APP}/statics/other");
+    let taken = world.call("PUT", &other).json(&fields).send().await;
+    taken.refused(409, "static_path_taken");
+    let lost = json!({ "path": "/x", "content": content, "fallback": "gone.html" });
+    world.call("PUT", &other).json(&lost).send().await.refused(400, "static_file_missing");
+    let bad = json!({ "path": "x", "content": content });
+    world.call("PUT", &other).json(&bad).send().await.refused(400, "bad_spec");
+    world.delete(&item).await.ok();
+}
+
+async fn tokens(world: &World) {
+    let me = world.get("/folio/v1/self").await.ok();
+    assert_eq!(me, json!({ "actor": "ada", "role": "admin" }));
+    let body =
+        json!({ "actor": "grace", "role": "viewer", "app": "default", "validForSeconds": 60 });
+    let made = world.post("/folio/v1/tokens", body).await.ok();
+    let token = format!("Bearer {}", made["token"].as_str().unwrap());
+    let as_grace = |method, path: &str| {
+        world.call(method, path).anonymous().header("authorization", &token).send()
+    };
+    assert_eq!(as_grace("GET", "/folio/v1/self").await.ok()["app"], "default");
+    as_grace("GET", FUNCTIONS).await.ok();
+    as_grace("DELETE", &format!("{FUNCTIONS}/hello")).await.refused(403, "forbidden");
+    as_grace("GET", "/folio/v1/apps/other/functions").await.refused(403, "forbidden");
+    let listed = world.get("/folio/v1/tokens").await.ok();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2);
+    let one = format!("/folio/v1/tokens/{}", made["id"].as_str().unwrap());
+    world.delete(&one).await.ok();
+    as_grace("GET", FUNCTIONS).await.refused(401, "token_invalid");
+    world.delete(&one).await.refused(404, "token_not_found");
 }
 
 async fn releases(world: &World) {

@@ -8,6 +8,7 @@ mod contract;
 mod document;
 mod hostile;
 mod journey;
+mod kube;
 mod listening;
 mod names;
 mod qinling;

@@ -1,7 +1,7 @@
 //! Apps: namespaces with a history, releases and a host of their own, and the plan that says how much they may have.
 
 use folio_model::{
-    AppName, AppPlan, Edit, Kind, LiveMode, Place, Pointer, ReleaseId, Timestamp, VersionId,
+    AppName, AppPlan, Edit, Kind, LiveMode, Place, Pointer, ReleaseId, Right, Timestamp, VersionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,6 +148,7 @@ impl Folio {
         caller: &Caller,
         app: &AppName,
     ) -> Result<Done<AppSummary>, Error> {
+        caller.may(Right::Administer, None).map_err(folio::Error::from)?;
         let app = app.clone();
         let of = app.clone();
         let made = self
@@ -167,11 +168,13 @@ impl Folio {
         })
     }
 
-    /// Lists apps, by name.
-    pub async fn apps(&self) -> Result<Vec<AppSummary>, Error> {
-        self.look(|state| {
+    /// Lists the apps that the caller may see, by name.
+    pub async fn apps(&self, caller: &Caller) -> Result<Vec<AppSummary>, Error> {
+        let grant = caller.grant.clone();
+        self.look(move |state| {
             let apps = state.apps()?;
-            apps.iter().map(|app| Ok(summary(state, app)?)).collect()
+            let seen = apps.iter().filter(|app| grant.allows(Right::View, Some(app)));
+            seen.map(|app| Ok(summary(state, app)?)).collect()
         })
         .await
     }
@@ -192,6 +195,7 @@ impl Folio {
         caller: &Caller,
         app: &AppName,
     ) -> Result<Done<AppSummary>, Error> {
+        caller.may(Right::Administer, Some(app)).map_err(folio::Error::from)?;
         let app = app.clone();
         self.commit(caller, &app.clone(), move |builder| {
             if app == AppName::default_app() {
@@ -226,6 +230,7 @@ impl Folio {
         app: &AppName,
         change: PlanChange,
     ) -> Result<Done<PlanView>, Error> {
+        caller.may(Right::Administer, None).map_err(folio::Error::from)?;
         let app = app.clone();
         self.commit(caller, &app.clone(), move |builder| {
             let mut standing = Standing::read(builder.state, &app)?;

@@ -4,7 +4,9 @@
 //! asks for goes; everything else stays as it is. Start at [`Folio::apply`].
 
 mod carry_out;
+mod error;
 mod memory;
+pub(crate) mod object;
 mod plan;
 mod pointers;
 mod read;
@@ -21,16 +23,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::error::{Error, Fault};
 pub(crate) use self::memory::Memory;
 use self::memory::{Documents, Last, Manner};
+pub use self::object::{Expected, PutObject};
 use self::plan::Plan;
 use self::pointers::PointerWish;
-use crate::ports::StoreError;
+pub use crate::request::Run;
 use crate::request::{Caller, ContentRef};
 use crate::view::Done;
-use crate::{
-    Cause, Class, Code, Explain, Folio, Referrer, compose, delete, folio, history, publish, resolve,
-};
+use crate::{Folio, compose, folio, history};
 
 /// What a deployment asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +95,9 @@ pub struct KnownDocument {
 
 /// What a deployment asks for, once its manifests are read.
 struct Wanted {
-    owner: Owner,
+    /// The deployment, if it is one.
+    owner: Option<Owner>,
+    scope: Scope,
     wishes: Vec<Arc<Wish>>,
     pointers: Vec<Arc<PointerWish>>,
     form: Form,
@@ -110,7 +114,22 @@ struct Settled {
     differing: Vec<usize>,
 }
 
+/// Where what a manifest names may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Among the manifests, as a directory of them has all it needs.
+    Manifests,
+    /// In the app, too.
+    App,
+}
+
 impl Wanted {
+    /// Whether something belongs to the deployment.
+    fn owns(&self, owner: Option<&Owner>) -> bool {
+        let own = self.owner.as_ref();
+        own.is_some_and(|own| owner.is_some_and(|owner| owner.uid == own.uid))
+    }
+
     fn asks_for_nothing(&self) -> bool {
         self.wishes.is_empty() && self.pointers.is_empty()
     }
@@ -172,15 +191,6 @@ pub enum Others {
     Adopt,
 }
 
-/// Whether an apply is to happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
-    /// It is.
-    Real,
-    /// Only what it would do is to be said.
-    Dry,
-}
-
 /// What an apply did, or would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -197,6 +207,14 @@ pub struct Applied {
     pub unchanged: u64,
     /// What was left alone, and why.
     pub remarks: Vec<String>,
+}
+
+impl Applied {
+    /// What changed nothing.
+    fn nothing() -> Self {
+        let (units, pointers, remarks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { id: None, units, pointers, unchanged: 0, remarks }
+    }
 }
 
 /// What became of one unit.
@@ -262,116 +280,6 @@ pub struct DeployedUnit {
     pub draft: bool,
 }
 
-/// Something wrong with what is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Where it is written.
-    pub at: String,
-    /// What is wrong.
-    pub what: String,
-}
-
-/// Why nothing was applied.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Documents that are named and not known here.
-    #[error("{} not remembered by this server", counted(*.0, "document is", "documents are"))]
-    Unknown(usize),
-    /// What is asked for makes no sense, all of it at once.
-    #[error("{} wrong with what is to be applied", counted(.0.len(), "thing is", "things are"))]
-    Faults(Vec<Fault>),
-    /// Units that are not the deployment's.
-    #[error("{} not belong to deployment `{name}`", counted(.faults.len(), "unit does", "units do"))]
-    Foreign {
-        /// The deployment.
-        name: String,
-        /// The units.
-        faults: Vec<Fault>,
-    },
-    /// What is no longer asked for is in use.
-    #[error(transparent)]
-    Delete(#[from] delete::Error),
-    /// What publishing refuses.
-    #[error(transparent)]
-    Publish(#[from] publish::Error),
-    /// There is no such group.
-    #[error(transparent)]
-    History(#[from] history::Error),
-    /// No rule got to decide.
-    #[error(transparent)]
-    Folio(#[from] folio::Error),
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
-        Self::Folio(error.into())
-    }
-}
-
-impl Explain for Error {
-    fn code(&self) -> Code {
-        match self {
-            Self::Unknown(_) => Code("documents_unknown"),
-            Self::Faults(_) => Code("manifests_invalid"),
-            Self::Foreign { .. } => Code("owned_by_another"),
-            Self::Delete(error) => error.code(),
-            Self::Publish(error) => error.code(),
-            Self::History(error) => error.code(),
-            Self::Folio(error) => error.code(),
-        }
-    }
-
-    fn class(&self) -> Class {
-        match self {
-            Self::Faults(_) => Class::Invalid,
-            Self::Unknown(_) | Self::Foreign { .. } => Class::Conflict,
-            Self::Delete(error) => error.class(),
-            Self::Publish(error) => error.class(),
-            Self::History(error) => error.class(),
-            Self::Folio(error) => error.class(),
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unknown(_) => Some("write all documents out and apply again".to_owned()),
-            Self::Faults(faults) => {
-                let them = if faults.len() == 1 { "it" } else { "them all" };
-                Some(format!("mend {them} and apply again; nothing was changed"))
-            }
-            Self::Foreign { .. } => {
-                Some("rename them, or take them over with --allowconflicts".to_owned())
-            }
-            Self::Delete(error) => error.hint(),
-            Self::Publish(error) => error.hint(),
-            Self::History(error) => error.hint(),
-            Self::Folio(error) => error.hint(),
-        }
-    }
-
-    fn referrers(&self) -> Vec<Referrer> {
-        match self {
-            Self::Delete(error) => error.referrers(),
-            Self::Publish(error) => error.referrers(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn causes(&self) -> Vec<Cause> {
-        match self {
-            Self::Faults(faults) | Self::Foreign { faults, .. } => {
-                let causes = faults.iter().cloned();
-                causes.map(|Fault { at, what }| Cause { at, what }).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
 impl Folio {
     /// Makes an app what a deployment asks for, as one entry, or says what that would change.
     pub async fn apply(
@@ -424,7 +332,9 @@ impl Folio {
     fn remember(&self, app: &AppName, wanted: &Wanted, documents: Documents, entry: Option<u64>) {
         let settled = entry.map(|entry| (entry, wanted.manner()));
         let max = self.limits().remembered_documents_max;
-        self.applied.remember(app, &wanted.owner.uid, Last { documents, settled }, max);
+        if let Some(owner) = &wanted.owner {
+            self.applied.remember(app, &owner.uid, Last { documents, settled }, max);
+        }
     }
 
     /// Lists the units of an app that a deployment owns, or any deployment, by kind and name.
@@ -479,11 +389,5 @@ impl Folio {
             }
         }
         if faults.is_empty() { Ok(()) } else { Err(Error::Faults(faults)) }
-    }
-}
-
-impl From<resolve::Error> for Error {
-    fn from(error: resolve::Error) -> Self {
-        Self::Publish(error.into())
     }
 }

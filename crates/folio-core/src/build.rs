@@ -278,7 +278,8 @@ fn order(state: &dyn State, app: &AppName, snapshot: Digest) -> Result<Option<Or
         Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => return Ok(None),
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => return Ok(None),
     };
     let spec: PackageSpec = crate::compose::package_spec(state, package)?;
     let Some(key) = spec.build_key() else { return Ok(None) };

@@ -234,7 +234,8 @@ impl<'a> Builder<'a> {
             Snapshot::Environment(_)
             | Snapshot::Trigger(_)
             | Snapshot::Config(_)
-            | Snapshot::Secret(_) => return Ok(Build::None),
+            | Snapshot::Secret(_)
+            | Snapshot::Static(_) => return Ok(Build::None),
         };
         self.package_build(&package)
     }
@@ -331,7 +332,10 @@ impl<'a> Builder<'a> {
             }
             Edit::Built { to, readies, .. } => self.built(to, readies)?,
             Edit::Describe { .. } | Edit::Move { .. } | Edit::Forget { .. } | Edit::Own { .. } => {}
-            Edit::CreateApp { .. } | Edit::DeleteApp { .. } | Edit::AddToken { .. } => {}
+            Edit::CreateApp { .. }
+            | Edit::DeleteApp { .. }
+            | Edit::AddToken { .. }
+            | Edit::RevokeToken { .. } => {}
         }
         self.change.edits.push(edit);
         Ok(())
@@ -451,7 +455,8 @@ impl<'a> Builder<'a> {
             | Snapshot::Environment(_)
             | Snapshot::Trigger(_)
             | Snapshot::Config(_)
-            | Snapshot::Secret(_) => None,
+            | Snapshot::Secret(_)
+            | Snapshot::Static(_) => None,
         };
         let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
         let trees = contents.map(|Content { tree, .. }| tree).chain(archive);

@@ -462,6 +462,7 @@ fn run_settings(base: Option<&RunSettings>, given: &Given) -> RunSettings {
         scale_min: run.scale_min.or(base.scale_min),
         scale_max: run.scale_max.or(base.scale_max),
         requests_per_worker: run.requests_per_worker.or(base.requests_per_worker),
+        access: run.access.or(base.access),
     }
 }
 

@@ -11,8 +11,8 @@ mod walk;
 mod zip;
 
 pub use chunk::{Chunked, chunk};
-pub use file::{FileStream, read_file, read_whole};
+pub use file::{FileStream, read_file, read_file_from, read_whole};
 pub use tree::{Built, Clash, FileEntry, TreeBuilder};
 pub use unpack::unpack;
-pub use walk::{list_files, walk};
+pub use walk::{has_file, list_files, walk};
 pub use zip::{pack_zip, zip_stream};

@@ -161,6 +161,10 @@ fn side(
     let package = match &snapshot {
         Snapshot::Function(spec) => compose::package_spec(state, spec.package.snapshot)?,
         Snapshot::Package(spec) => spec.clone(),
+        Snapshot::Static(spec) => {
+            let (fields, deployment) = (settings(&snapshot), Some(spec.content));
+            return Ok(Side { name, fields, source: None, deployment });
+        }
         Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)

@@ -465,7 +465,8 @@ pub(crate) fn built_in_of(snapshot: &Snapshot) -> Option<(&'static Snapshot, Dig
         Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => return None,
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => return None,
     };
     let (environment, digest) = BUILT_IN.get(snapshot.environment()?.as_str())?;
     (*digest == frozen).then_some((environment, *digest))

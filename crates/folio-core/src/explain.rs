@@ -14,6 +14,8 @@ pub enum Class {
     Invalid,
     /// No usable token; bring one.
     Unauthenticated,
+    /// A token that does not allow it; ask for another.
+    Forbidden,
     /// What was named does not exist.
     NotFound,
     /// What was named existed, and never will again.

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{Actor, AppName, Change, Digest, Entry, Timestamp};
+use folio_model::{Actor, AppName, Change, Digest, Entry, Right, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,11 +20,13 @@ use crate::logs::Logs;
 use crate::ports::{
     Blobs, Clock, Executions, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
 };
+use crate::request::Run;
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
+use crate::token::{Forbidden, KnownTokens};
 use crate::view::Done;
-use crate::{Caller, Class, Code, Explain, Limits, apply};
+use crate::{Caller, Class, Code, Explain, Limits, apply, object};
 
 /// Everything a verb needs. Cheap to clone.
 #[derive(Clone)]
@@ -47,6 +49,7 @@ pub struct Folio {
     pub(crate) applied: Arc<apply::Memory>,
     /// Who comes without a token, if anybody may.
     pub(crate) open_to: Option<Actor>,
+    pub(crate) tokens: Arc<KnownTokens>,
 }
 
 /// What an operator may set.
@@ -70,6 +73,9 @@ pub enum Error {
     /// The app does not exist.
     #[error("app `{0}` does not exist")]
     NoApp(AppName),
+    /// The caller may not.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// The idempotency key was used for something else.
     #[error("idempotency key `{0}` was already used for a different request")]
     KeyReused(String),
@@ -92,6 +98,7 @@ impl Explain for Error {
     fn code(&self) -> Code {
         match self {
             Self::NoApp(_) => Code("app_not_found"),
+            Self::Forbidden(error) => error.code(),
             Self::KeyReused(_) => Code("idempotency_key_reused"),
             Self::TextTooLong { .. } => Code("text_too_long"),
             Self::Store(error) => error.code(),
@@ -101,6 +108,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::NoApp(_) => Class::NotFound,
+            Self::Forbidden(error) => error.class(),
             Self::KeyReused(_) => Class::Conflict,
             Self::TextTooLong { .. } => Class::TooLarge,
             Self::Store(error) => error.class(),
@@ -110,6 +118,7 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoApp(_) => Some("the app `default` always exists".to_owned()),
+            Self::Forbidden(error) => error.hint(),
             Self::KeyReused(_) => Some("use a new key for a new request".to_owned()),
             Self::TextTooLong { .. } => Some("shorten it, or raise `textBytesMax`".to_owned()),
             Self::Store(error) => error.hint(),
@@ -143,6 +152,7 @@ impl Folio {
             vault: Arc::new(NoVault),
             applied: Arc::default(),
             open_to: None,
+            tokens: Arc::default(),
         }
     }
 
@@ -204,6 +214,7 @@ impl Folio {
         E: From<Error> + Send + 'static,
         R: FnMut(&mut Builder<'_>) -> Result<T, E> + Send + 'static,
     {
+        caller.may(Right::Deploy, Some(app)).map_err(Error::from)?;
         self.check_text("reason", caller.reason.as_deref().unwrap_or_default())?;
         let known = app.clone();
         let rule = move |builder: &mut Builder<'_>| match builder.state.has_app(&known) {
@@ -287,10 +298,16 @@ impl Folio {
             builder.forget_builds(*digest).map_err(Error::from)?;
         }
         let result = rule(&mut builder)?;
+        if let Some(marking) = &caller.marking {
+            object::mark(&mut builder, marking).map_err(Error::from)?;
+        }
         let (change, release) = builder.finish().map_err(Error::from)?.unzip();
         let changed = change.is_some();
         let release = release.flatten();
         let mut done = Done { result, changed, app_version: None, entry: None, release };
+        if caller.run == Run::Dry {
+            return Ok((None, done));
+        }
         let change = change.map(|mut change| {
             done.app_version.clone_from(&change.app_version);
             done.entry = state.head().ok().map(|head| head + 1);

@@ -2,15 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folio_model::{Actor, Digest, Git, Layout, Name, Qualifier, RunSettings, VersionId};
+use folio_model::{
+    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Qualifier, Right, RunSettings,
+    VersionId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::token;
 
 /// Who asks, and in what circumstances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Who.
     pub actor: Actor,
+    /// What they may do.
+    pub grant: Grant,
     /// Why, in their words; kept in the ledger.
     pub reason: Option<String>,
     /// Where their files stand in git; kept in the ledger.
@@ -19,12 +27,59 @@ pub struct Caller {
     pub repeat: Option<Repeat>,
     /// What becomes of the app version that their change makes.
     pub releasing: Releasing,
+    /// Whether what they ask for is to happen.
+    pub run: Run,
+    /// What they say about an object, in the same entry.
+    pub marking: Option<Marking>,
+}
+
+/// What is said about an object of the app that is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marking {
+    /// The object's identity.
+    pub object: Uuid,
+    /// Its labels, annotations and managers; none if it goes.
+    pub said: Option<(Labels, Labels, Vec<serde_json::Value>)>,
+}
+
+/// Whether something is to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Run {
+    /// It is.
+    #[default]
+    Real,
+    /// Only whether it could is to be said; nothing is changed.
+    Dry,
 }
 
 impl Caller {
-    /// Someone who gives no reason.
+    /// Someone who may do everything and gives no reason.
     pub fn new(actor: Actor) -> Self {
-        Self { actor, reason: None, git: None, repeat: None, releasing: Releasing::default() }
+        Self {
+            actor,
+            grant: Grant::default(),
+            reason: None,
+            git: None,
+            repeat: None,
+            releasing: Releasing::default(),
+            run: Run::Real,
+            marking: None,
+        }
+    }
+
+    /// Refuses what they may not do in an app; without one, for the server as a whole. What is refused does not
+    /// depend on whether the app exists.
+    pub fn may(&self, right: Right, app: Option<&AppName>) -> Result<(), token::Forbidden> {
+        if self.grant.allows(right, app) {
+            return Ok(());
+        }
+        let (actor, grant) = (self.actor.clone(), self.grant.clone());
+        Err(token::Forbidden { actor, grant, right, app: app.cloned() })
+    }
+
+    /// Refuses what they may do nowhere.
+    pub fn may_somewhere(&self, right: Right) -> Result<(), token::Forbidden> {
+        self.may(right, self.grant.app.as_ref())
     }
 }
 

@@ -5,6 +5,7 @@
 //! not find it noted was durable before that read. And a meaning carries the entry it was read at, so an older
 //! reading never replaces a newer one.
 
+mod assets;
 mod delivery;
 mod plans;
 mod read;
@@ -24,6 +25,7 @@ use arc_swap::{ArcSwap, Guard};
 use folio_model::{AppName, Kind, Number, Qualifier, Reference, RuntimeKind, UnitUid};
 use tokio::sync::OnceCell;
 
+pub use self::assets::{Asset, AssetDirectory, AssetEntry, AssetFile, Encoded};
 pub use self::plans::MeasuredVersion;
 pub(crate) use self::plans::Running;
 pub use self::read::Unready;
@@ -32,6 +34,7 @@ pub use self::sites::{Follower, Route, Shown, Site};
 pub use self::split::Split;
 pub(crate) use self::tasks::Tasks;
 
+use self::assets::Shelf;
 use self::plans::Plans;
 use self::read::Reading;
 use self::sites::Sites;
@@ -177,6 +180,7 @@ pub(crate) struct Serving {
     table: Table,
     plans: Plans,
     sites: Sites,
+    shelf: Shelf,
     running: Option<Arc<Running>>,
     pub(crate) tasks: Tasks,
 }

@@ -1,9 +1,11 @@
 //! What configs and secrets share: a function freezes those it names, and a change of one gives every function
 //! that names it a new version in the same entry. Nothing here tells a secret's value.
 
+use std::collections::{BTreeMap, HashSet};
+
 use folio_model::{
     AppName, Build, ConfigKeyError, Digest, Draft, FunctionSpec, Kind, MountPin, Name, Origin,
-    Snapshot, SnapshotError, Unit, UnitKey, Version, VersionKey,
+    Snapshot, SnapshotError, Unit, UnitKey, UnitUid, Version, VersionKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -357,6 +359,38 @@ pub(crate) fn renew(
         }
     }
     Ok(users)
+}
+
+/// Gives the functions that name configs a new version that freezes them as they are now, but for those of which
+/// another is made anyway.
+pub(crate) fn renew_others(
+    builder: &mut Builder<'_>,
+    configs: &[(UnitKey, Digest)],
+    planned: &HashSet<UnitKey>,
+) -> Result<(), publish::Error> {
+    let mut naming: BTreeMap<UnitUid, Unit> = BTreeMap::new();
+    for (key, _) in configs {
+        let units = builder.state.naming(key)?.into_iter();
+        naming.extend(units.map(|unit| (unit.uid, unit)));
+    }
+    for mut unit in naming.into_values().filter(|unit| !planned.contains(&unit.key)) {
+        for version in standing_versions(builder.state, &unit)? {
+            let mut spec = compose::function_spec(builder.state, version.snapshot)?;
+            for pin in &mut spec.configs {
+                let now = configs.iter().find(|(key, _)| key.name == pin.name);
+                pin.snapshot = now.map_or(pin.snapshot, |(_, digest)| *digest);
+            }
+            let snapshot = Snapshot::Function(spec);
+            if snapshot.digest() == version.snapshot {
+                continue;
+            }
+            let id = publish::free_id(builder, &unit)?;
+            let description = "its configs changed".to_owned();
+            let new = NewVersion { id, uses: version.uses, archive: version.archive, description };
+            builder.publish(&mut unit, &snapshot, new)?;
+        }
+    }
+    Ok(())
 }
 
 /// A function's latest version, and the newest if that still waits for its build, in their order.

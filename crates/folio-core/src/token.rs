@@ -1,10 +1,19 @@
 //! Tokens: who may speak, and for whom. Only the digest of a token's secret is ever stored.
 
+mod known;
+
 use std::fmt;
+use std::time::Duration;
 
-use folio_model::{Actor, AppName, Digest, Edit};
+use folio_model::{
+    Access, Actor, AppName, Digest, Edit, Grant, Right, Timestamp, TokenRecord, TokenTerms,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+pub(crate) use self::known::KnownTokens;
 use crate::ports::StoreError;
+use crate::ports::runtime::Plan;
 use crate::request::Caller;
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, folio};
@@ -52,6 +61,9 @@ pub enum Error {
     /// The token is not one of ours.
     #[error("the token is not valid here")]
     Unknown,
+    /// It was valid until then.
+    #[error("the token has expired at {}", .0.strftime("%Y-%m-%d %H:%M:%S"))]
+    Expired(Timestamp),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -62,13 +74,14 @@ impl Explain for Error {
         match self {
             Self::Missing => Code("token_missing"),
             Self::Unknown => Code("token_invalid"),
+            Self::Expired(_) => Code("token_expired"),
             Self::Store(error) => error.code(),
         }
     }
 
     fn class(&self) -> Class {
         match self {
-            Self::Missing | Self::Unknown => Class::Unauthenticated,
+            Self::Missing | Self::Unknown | Self::Expired(_) => Class::Unauthenticated,
             Self::Store(error) => error.class(),
         }
     }
@@ -79,9 +92,167 @@ impl Explain for Error {
                 "set FOLIO_TOKEN, or set FOLIO_DATA to the server's data directory to use its admin token"
                     .to_owned(),
             ),
+            Self::Expired(_) => Some("ask whoever made it for another".to_owned()),
             Self::Store(error) => error.hint(),
         }
     }
+}
+
+/// Someone wants what their token does not allow. Says the same whether the app exists or not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{actor} may not {} {}: the token's role is {}", verb(*.right), place(.app.as_ref()), shown(.grant))]
+pub struct Forbidden {
+    /// Who.
+    pub actor: Actor,
+    /// What they may do.
+    pub grant: Grant,
+    /// What they want to do.
+    pub right: Right,
+    /// Where; in the whole server if absent.
+    pub app: Option<AppName>,
+}
+
+fn verb(right: Right) -> &'static str {
+    match right {
+        Right::Invoke => "call functions of",
+        Right::View => "see",
+        Right::Deploy => "change",
+        Right::Administer => "administer",
+    }
+}
+
+fn place(app: Option<&AppName>) -> String {
+    app.map_or_else(|| "this server".to_owned(), |app| format!("app `{app}`"))
+}
+
+fn shown(grant: &Grant) -> String {
+    match &grant.app {
+        Some(app) => format!("{} in app `{app}`", grant.role),
+        None => grant.role.to_string(),
+    }
+}
+
+impl Explain for Forbidden {
+    fn code(&self) -> Code {
+        Code("forbidden")
+    }
+
+    fn class(&self) -> Class {
+        Class::Forbidden
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(
+            "ask an administrator for a token that may: `folio token create --role ...`".to_owned(),
+        )
+    }
+}
+
+/// Why someone from outside is not let in to a function.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// It takes calls from inside only.
+    #[error("the function is not open to calls from outside")]
+    Internal,
+    /// It wants a token.
+    #[error("the function wants a token: {0}")]
+    Token(#[from] Error),
+    /// It wants another token.
+    #[error("the token does not allow to call functions of this app")]
+    Forbidden,
+}
+
+impl Explain for Refused {
+    fn code(&self) -> Code {
+        match self {
+            Self::Internal => Code("function_internal"),
+            Self::Token(error) => error.code(),
+            Self::Forbidden => Code("forbidden"),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Internal | Self::Forbidden => Class::Forbidden,
+            Self::Token(error) => error.class(),
+        }
+    }
+}
+
+/// Why a token was not made or revoked.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// There is no such token.
+    #[error("there is no token `{0}`")]
+    NotFound(String),
+    /// It would be over before it begins.
+    #[error("a token that is valid for no time is of no use")]
+    NoTime,
+    /// Nobody gives out more than they have.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
+    /// No rule got to decide.
+    #[error(transparent)]
+    Folio(#[from] folio::Error),
+}
+
+impl From<StoreError> for ChangeError {
+    fn from(error: StoreError) -> Self {
+        Self::Folio(error.into())
+    }
+}
+
+impl Explain for ChangeError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotFound(_) => Code("token_not_found"),
+            Self::NoTime => Code("bad_request"),
+            Self::Forbidden(error) => error.code(),
+            Self::Folio(error) => error.code(),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::NotFound(_) => Class::NotFound,
+            Self::NoTime => Class::Invalid,
+            Self::Forbidden(error) => error.class(),
+            Self::Folio(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotFound(_) => Some("`folio token list` shows what exists".to_owned()),
+            Self::NoTime => Some("`--expires 30d` makes one for 30 days".to_owned()),
+            Self::Forbidden(error) => error.hint(),
+            Self::Folio(error) => error.hint(),
+        }
+    }
+}
+
+/// A token to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewToken {
+    /// Who it speaks for.
+    pub actor: Actor,
+    /// What they may do.
+    pub grant: Grant,
+    /// How long it is valid; until it is revoked if absent.
+    pub valid_for: Option<Duration>,
+}
+
+/// A token as people see it: never its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenView {
+    /// Its public part.
+    pub id: String,
+    /// Who it speaks for.
+    pub actor: Actor,
+    /// What they may do.
+    #[serde(flatten)]
+    pub terms: TokenTerms,
 }
 
 impl Folio {
@@ -97,7 +268,8 @@ impl Folio {
         Token { id: id.to_owned(), secret: secret[..SECRET_DIGITS].to_owned() }
     }
 
-    /// Makes a token valid for someone. In a store where nothing has happened yet, also makes the first app.
+    /// Makes a token valid for someone who may do everything. In a store where nothing has happened yet, also makes
+    /// the first app.
     pub async fn admit(&self, actor: &Actor, token: &Token) -> Result<Done<()>, folio::Error> {
         let app = AppName::default_app();
         let (first, actor, token) = (app.clone(), actor.clone(), token.clone());
@@ -106,13 +278,86 @@ impl Folio {
             if !builder.state.has_app(&first)? {
                 builder.push(Edit::CreateApp { app: first.clone() })?;
             }
-            let secret = Digest::of(token.secret.as_bytes());
-            let (id, actor) = (token.id.clone(), actor.clone());
             builder.say(format!("admit {actor}"));
-            builder.push(Edit::AddToken { id, secret, actor })?;
+            let record = record(&token, &actor, TokenTerms::default());
+            builder.push(Edit::AddToken { id: token.id.clone(), token: record })?;
             Ok(())
         })
         .await
+    }
+
+    /// Makes a token and hands it out, this once. A repeated request makes another: what is remembered of the first
+    /// must not hold its secret.
+    pub async fn create_token(
+        &self,
+        caller: &Caller,
+        new: NewToken,
+    ) -> Result<(Token, Done<TokenView>), ChangeError> {
+        caller.may(Right::Administer, new.grant.app.as_ref())?;
+        if new.valid_for.is_some_and(|span| span.is_zero()) {
+            return Err(ChangeError::NoTime);
+        }
+        let token = self.draw_token();
+        let app = new.grant.app.clone().unwrap_or_else(AppName::default_app);
+        let caller = Caller { repeat: None, ..caller.clone() };
+        let made = token.clone();
+        let done = self.commit(&caller, &app, move |builder| {
+            let NewToken { actor, grant, valid_for } = new.clone();
+            let created_at = Some(builder.at());
+            let expires_at = valid_for.map(|span| builder.at().saturating_add(span));
+            let expires_at = expires_at.transpose().map_err(|_| ChangeError::NoTime)?;
+            let terms = TokenTerms { grant, created_at, expires_at };
+            builder.say(format!("create token {} for {actor}, {}", made.id, shown(&terms.grant)));
+            let token = record(&made, &actor, terms.clone());
+            builder.push(Edit::AddToken { id: made.id.clone(), token })?;
+            Ok::<_, ChangeError>(TokenView { id: made.id.clone(), actor, terms })
+        });
+        Ok((token, done.await?))
+    }
+
+    /// Lists the tokens that may be used and that the caller may give out.
+    pub async fn tokens(&self, caller: &Caller) -> Result<Vec<TokenView>, ChangeError> {
+        caller.may_somewhere(Right::Administer)?;
+        let grant = caller.grant.clone();
+        self.look(move |state| {
+            let tokens = state.tokens()?.into_iter();
+            let own = tokens.filter(|(_, token)| grant.covers(&token.terms.grant));
+            Ok(own.map(|(id, token)| view(id, token)).collect())
+        })
+        .await
+    }
+
+    /// Makes a token invalid, from the next request on.
+    pub async fn revoke_token(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<Done<TokenView>, ChangeError> {
+        caller.may_somewhere(Right::Administer)?;
+        let (id, grant) = (id.to_owned(), caller.grant.clone());
+        let app = grant.app.clone().unwrap_or_else(AppName::default_app);
+        self.commit(caller, &app, move |builder| {
+            let found = builder.state.token(&id)?.filter(|token| grant.covers(&token.terms.grant));
+            let Some(token) = found else { return Err(ChangeError::NotFound(id.clone())) };
+            builder.say(format!("revoke token {id} of {}", token.actor));
+            builder.push(Edit::RevokeToken { id: id.clone(), token: token.clone() })?;
+            Ok(view(id.clone(), token))
+        })
+        .await
+    }
+
+    /// Lets someone from outside in to a function that is not open to everybody, and says who they are.
+    pub async fn let_in(&self, plan: &Plan, token: Option<&str>) -> Result<Option<Actor>, Refused> {
+        match plan.access {
+            Access::Public => Ok(None),
+            Access::Internal => Err(Refused::Internal),
+            Access::Token => {
+                let caller = self.authenticate(token).await?;
+                let may = caller.may(Right::Invoke, Some(&plan.app));
+                may.map_err(|_| Refused::Forbidden)?;
+                Ok(Some(caller.actor))
+            }
+        }
     }
 
     /// Says who a token speaks for. Takes as long for a wrong secret as for a right one.
@@ -121,13 +366,23 @@ impl Folio {
             return Ok(Caller::new(actor.clone()));
         }
         let token = Token::parse(text.ok_or(Error::Missing)?).ok_or(Error::Unknown)?;
-        let id = token.id.clone();
-        let record = self.look(move |state| state.token(&id)).await?;
+        let record = self.known_token(&token.id).await?;
         let secret = Digest::of(token.secret.as_bytes());
         // Digests are compared, not secrets: a prefix of a digest tells nothing about the secret.
-        match record {
-            Some(record) if record.secret == secret => Ok(Caller::new(record.actor)),
-            _ => Err(Error::Unknown),
+        let record = record.filter(|record| record.secret == secret).ok_or(Error::Unknown)?;
+        if let Some(end) = record.terms.expires_at
+            && end <= self.clock.now()
+        {
+            return Err(Error::Expired(end));
         }
+        Ok(Caller { grant: record.terms.grant, ..Caller::new(record.actor) })
     }
+}
+
+fn record(token: &Token, actor: &Actor, terms: TokenTerms) -> TokenRecord {
+    TokenRecord { secret: Digest::of(token.secret.as_bytes()), actor: actor.clone(), terms }
+}
+
+fn view(id: String, token: TokenRecord) -> TokenView {
+    TokenView { id, actor: token.actor, terms: token.terms }
 }

@@ -3,16 +3,18 @@
 
 use bytes::Bytes;
 use folio_model::{
-    AppName, Content, Digest, Draft, Kind, Layout, NodeKind, PackagePin, Qualifier, Snapshot, Unit,
-    UnitKey, Version, VersionKey,
+    AppName, Content, Digest, Draft, Kind, Layout, NodeKind, PackagePin, Qualifier, Snapshot,
+    TreePath, Unit, UnitKey, Version, VersionKey,
 };
 use futures::stream::BoxStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::content::FileEntry;
 use crate::ports::{Node, State, StoreError};
+use crate::request::ContentRef;
 use crate::view::Files;
-use crate::{Class, Code, Explain, Folio, content, history, resolve, view};
+use crate::{Class, Code, Explain, Folio, archive, content, history, resolve, view};
 
 /// Why bytes were not taken or given.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +149,50 @@ impl Folio {
         let chunked = chunked.map_err(|error| StoreError::failed("cut a file", error))?;
         self.blobs.put(nodes).await?;
         Ok(chunked.digest)
+    }
+
+    /// Stores bytes that came without a name: an archive as what it holds, anything else as one file.
+    pub async fn upload_bytes(&self, bytes: Bytes) -> Result<ContentRef, Error> {
+        let limits = self.limits();
+        check("bytes", bytes.len() as u64, limits.content_bytes_max)?;
+        let mut nodes = Vec::new();
+        let mut sink = |node| {
+            nodes.push(node);
+            Ok(())
+        };
+        let chunked = content::chunk(&mut bytes.as_ref(), &mut sink);
+        let file = chunked.map_err(|error| StoreError::failed("read bytes", error))?;
+        let start = usize::try_from(archive::START_BYTES).unwrap_or(usize::MAX).min(bytes.len());
+        if archive::is_archive(&bytes[..start]) {
+            self.blobs.put(nodes).await?;
+            return Ok(ContentRef::Archive { archive: file.digest });
+        }
+        let mut tree = content::TreeBuilder::default();
+        let path: TreePath = "user".parse().expect("a name is a path");
+        let entry = FileEntry { digest: file.digest, bytes: file.bytes, executable: false };
+        tree.insert(&path, entry).expect("nothing else is in the tree");
+        let built = tree.build().map_err(|error| StoreError::failed("make a tree", error))?;
+        nodes.extend(built.nodes);
+        self.blobs.put(nodes).await?;
+        Ok(ContentRef::Tree { tree: built.root, layout: Layout::File })
+    }
+
+    /// Reads the one file of a tree, if there is one and it is no longer than allowed.
+    pub async fn sole_file(
+        &self,
+        content: Content,
+        bytes_max: u64,
+    ) -> Result<Option<Bytes>, StoreError> {
+        if content.layout != Layout::File {
+            return Ok(None);
+        }
+        let listed = content::list_files(self.blobs.as_ref(), content.tree).await?;
+        let Some((_, entry)) = listed.into_iter().next() else { return Ok(None) };
+        let about = self.blobs.about(entry.digest()).await?;
+        if about.is_none_or(|about| about.totals.bytes > bytes_max) {
+            return Ok(None);
+        }
+        content::read_whole(self.blobs.as_ref(), entry.digest()).await.map(Some)
     }
 
     /// Finds the files of a version or a draft: of a function, those of its package.

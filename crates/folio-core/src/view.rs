@@ -458,7 +458,8 @@ pub(crate) fn build(state: &dyn State, spec: &Snapshot) -> Result<Build, StoreEr
         Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => Ok(Build::None),
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => Ok(Build::None),
     }
 }
 
@@ -478,6 +479,7 @@ pub(crate) fn build_key(state: &dyn State, spec: &Snapshot) -> Result<Option<Dig
         Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => Ok(None),
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => Ok(None),
     }
 }

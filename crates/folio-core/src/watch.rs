@@ -324,5 +324,6 @@ fn object_type(kind: Kind) -> &'static str {
         Kind::Trigger => "Trigger",
         Kind::Config => "ConfigMap",
         Kind::Secret => "Secret",
+        Kind::Static => "StaticAsset",
     }
 }

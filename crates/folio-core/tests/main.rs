@@ -23,6 +23,7 @@ mod runtime;
 mod serving;
 mod settings;
 mod timers;
+mod tokens;
 mod triggers;
 mod watches;
 mod world;

@@ -490,5 +490,5 @@ async fn apps_come_and_go_and_their_names_stay() {
     assert_eq!(refused(world.folio.show_app(&shop).await).0, "app_not_found");
     assert_eq!(refused(world.folio.create_app(&world.caller, &shop).await).0, "app_retired");
     assert!(world.folio.delete_app(&world.caller, &app()).await.is_err());
-    assert_eq!(world.folio.apps().await.unwrap().len(), 1);
+    assert_eq!(world.folio.apps(&world.caller).await.unwrap().len(), 1);
 }

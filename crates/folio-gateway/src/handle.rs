@@ -2,7 +2,6 @@
 //! decided once, from one table and one meaning, before the function is called.
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,8 +10,8 @@ use arc_swap::ArcSwap;
 use folio_core::Folio;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
-use folio_model::RuntimeKind;
-use http::header::{CONNECTION, COOKIE, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
+use folio_model::{Access, RuntimeKind};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -20,18 +19,20 @@ use hyper::upgrade::OnUpgrade;
 use tracing::Instrument as _;
 
 use crate::access::Record;
+use crate::assets::{Asked, Caching, Encoder, Kept};
 use crate::body::{Breach, Download, upload};
+use crate::choose::{bearer, choose};
 use crate::headers::{
-    FOLIO_APP_VERSION, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
+    FOLIO_APP_VERSION, FOLIO_CALLER, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
     FORWARDED_HOST, FORWARDED_PROTO, ROBOTS, connection_words, settle_length, strip_request,
     strip_response,
 };
 use crate::matcher::Meant;
 use crate::named::{named_host, named_release};
 use crate::problem::{Problem, accept};
-use crate::served::{Key, Served, Stickiness, View, key_of};
+use crate::served::{Served, View};
 use crate::settings::Settings;
-use crate::table::{Absent, Aim, Release, Table};
+use crate::table::{Absent, Aim, Named, Release, Table};
 use crate::wire::{Tunnel, Wire};
 use crate::{cors, path, webhook};
 
@@ -41,6 +42,8 @@ pub(crate) struct Gateway {
     pub(crate) table: ArcSwap<Table>,
     pub(crate) settings: Settings,
     pub(crate) is_stopping: AtomicBool,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) encoder: Encoder,
 }
 
 /// What became known of a request on its way, for its answer.
@@ -73,6 +76,8 @@ enum Admission {
     Call(Arc<Plan>, Admitted),
     /// It only asks for leave to make another.
     Preflight,
+    /// A static file.
+    Asset(Box<Asked>),
     /// It means a release that cannot be reached.
     Absent(Absent),
 }
@@ -82,6 +87,8 @@ enum Admission {
 enum Step {
     /// Nothing more.
     Answer(Response<Body>),
+    /// A static file.
+    Asset(Box<Asked>),
     /// A call.
     Call(Ready),
     /// The core has to say why a release cannot be reached.
@@ -97,6 +104,8 @@ struct Ready {
     breach: Option<Arc<Breach>>,
     client: Option<OnUpgrade>,
     is_head: bool,
+    /// What the client shows to be let in, where the function is not open to everybody.
+    credentials: Option<HeaderValue>,
 }
 
 impl Gateway {
@@ -117,12 +126,13 @@ impl Gateway {
         async move {
             let answer = match step {
                 Ok(Step::Answer(response)) => Ok(response),
-                Ok(Step::Call(Ready { plan, call, breach, client, is_head })) => {
-                    let answer = self.call(id, &plan, call).await;
-                    match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
-                        Some(problem) => Err(problem),
-                        None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
-                    }
+                Ok(Step::Asset(asked)) => asked.answer(&self.folio, &self.kept).await,
+                Ok(Step::Call(ready)) => {
+                    let ready = match ready.plan.access {
+                        Access::Public => Ok(ready),
+                        Access::Token | Access::Internal => self.let_in(ready).await,
+                    };
+                    self.pass(wire, id, ready).await
                 }
                 Ok(Step::Absent { absent, live }) => Err(self.absent(&absent, &live).await),
                 Ok(Step::Webhook(call)) => call.accept(&self.folio).await,
@@ -159,6 +169,7 @@ impl Gateway {
                 let answer = preflight(seen, &parts.headers, &wanted.unwrap_or(Method::GET));
                 return Ok(Step::Answer(answer));
             }
+            Admission::Asset(asked) => return Ok(Step::Asset(asked)),
             Admission::Absent(absent) => {
                 let live = self.live_address(wire, &parts, &absent);
                 return Ok(Step::Absent { absent, live });
@@ -168,9 +179,40 @@ impl Gateway {
         let (body, breach) = upload(body, &self.settings.limits)?;
         let (client, upgrade) = take_upgrade(&mut parts, &plan)?.unzip();
         admitted.upgrade = upgrade;
+        let credentials = match plan.access {
+            Access::Public => None,
+            Access::Token | Access::Internal => parts.headers.remove(AUTHORIZATION),
+        };
         let mut call = make_call(wire, seen.id, (parts, body), admitted);
         call.release = seen.release.as_ref().map(|release| Arc::clone(&release.shown));
-        Ok(Step::Call(Ready { plan, call, breach, client, is_head }))
+        Ok(Step::Call(Ready { plan, call, breach, client, is_head, credentials }))
+    }
+
+    /// Passes a request on, and waits until its answer begins.
+    async fn pass(
+        &self,
+        wire: &Arc<Wire>,
+        id: RequestId,
+        ready: Result<Ready, Problem>,
+    ) -> Result<Response<Body>, Problem> {
+        let Ready { plan, call, breach, client, is_head, .. } = ready?;
+        let answer = self.call(id, &plan, call).await;
+        match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
+            Some(problem) => Err(problem),
+            None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
+        }
+    }
+
+    /// Asks the core whether the client may call the function, which is then told who calls and not with what token.
+    async fn let_in(&self, mut ready: Ready) -> Result<Ready, Problem> {
+        let shown = ready.credentials.take();
+        let token = shown.as_ref().and_then(|value| bearer(value.to_str().ok()?));
+        let actor =
+            self.folio.let_in(&ready.plan, token).await.map_err(|e| Problem::refused(&e))?;
+        if let Some(actor) = actor.and_then(|actor| HeaderValue::from_str(actor.as_str()).ok()) {
+            ready.call.request.headers_mut().insert(FOLIO_CALLER, actor);
+        }
+        Ok(ready)
     }
 
     /// Passes a request to the version that answers.
@@ -229,11 +271,11 @@ impl Gateway {
         let table = self.table.load();
         let release = named_release(&parts.headers)?;
         if let Some(wanted) = cors::preflight_method(&parts.method, &parts.headers)
-            && let Ok(Aim { meant: Meant::Route(found), release, by_name }) =
+            && let Ok(Aim { meant: Meant::Route(found), release, named, .. }) =
                 table.find(&host, release, (&decoded, &wanted))
             && found.value.cors.is_some()
         {
-            seen.reach(release, by_name);
+            seen.reach(release, named);
             seen.meet(found.value, &parts.headers);
             return Ok(Admission::Preflight);
         }
@@ -241,7 +283,13 @@ impl Gateway {
             Ok(aim) => aim,
             Err(absent) => return Ok(Admission::Absent(absent)),
         };
-        seen.reach(aim.release, aim.by_name);
+        seen.reach(aim.release, aim.named);
+        if let Some((hit, status)) = aim.file {
+            let asked = Asked::new(hit, (&parts.method, &parts.uri, &parts.headers));
+            let forever = aim.named == Named::Id;
+            let caching = if forever { Caching::Forever } else { Caching::AsSaid };
+            return Ok(Admission::Asset(Box::new(Asked { status, caching, ..asked })));
+        }
         match aim.meant {
             Meant::Route(found) => {
                 seen.meet(found.value, &parts.headers);
@@ -275,8 +323,8 @@ impl Seen {
         Self { id, cors, origin, version, cookie, release, by_name: false }
     }
 
-    fn reach(&mut self, release: Option<&Arc<Release>>, by_name: bool) {
-        (self.release, self.by_name) = (release.cloned(), by_name);
+    fn reach(&mut self, release: Option<&Arc<Release>>, named: Named) {
+        (self.release, self.by_name) = (release.cloned(), named != Named::Live);
     }
 
     fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
@@ -315,42 +363,6 @@ fn preflight(seen: &Seen, request: &HeaderMap, wanted: &Method) -> Response<Body
         cors.preflight(request, wanted, response.headers_mut());
     }
     response
-}
-
-/// The version that answers this request.
-fn choose(
-    wire: &Wire,
-    route: &Served,
-    headers: &HeaderMap,
-) -> Result<(Arc<Plan>, Option<HeaderValue>), Problem> {
-    let mut given = None;
-    let chance = || Key::Draw(rand::random());
-    let key = LazyCell::new(|| match &route.sticky {
-        None | Some(Stickiness::Nothing) => chance(),
-        Some(Stickiness::Header(name)) => {
-            headers.get(name).map_or_else(chance, |value| Key::Client(key_of(value.as_bytes())))
-        }
-        Some(Stickiness::Address) => Key::Client(key_of(wire.forwarded_for.as_bytes())),
-        Some(Stickiness::Cookie(name)) => {
-            if let Some(value) = cookie(headers, name) {
-                return Key::Client(key_of(value.as_bytes()));
-            }
-            let value = format!("{:016x}", rand::random::<u64>());
-            let secure = if wire.is_tls { "; Secure" } else { "" };
-            let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}");
-            given = HeaderValue::from_str(&text).ok();
-            Key::Client(key_of(value.as_bytes()))
-        }
-    });
-    let plan = route.pick(&key).map_err(Problem::unresolved)?;
-    Ok((plan, given))
-}
-
-/// The value of a cookie, if the request has it.
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
-    pairs.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim())
 }
 
 /// The client's end of the connection, if it wants to speak something else and the function may be able to.

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue};
 
 pub(crate) const FOLIO_VERSION: HeaderName = HeaderName::from_static("folio-version");
 pub(crate) const FOLIO_REQUEST_ID: HeaderName = HeaderName::from_static("folio-request-id");
+pub(crate) const FOLIO_CALLER: HeaderName = HeaderName::from_static("folio-caller");
 pub(crate) const FOLIO_RELEASE: HeaderName = HeaderName::from_static("folio-release");
 pub(crate) const FOLIO_APP_VERSION: HeaderName = HeaderName::from_static("folio-app-version");
 pub(crate) const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");

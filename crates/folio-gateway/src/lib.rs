@@ -5,8 +5,10 @@
 //! crate holds no rule about versions: what a route leads to is the core's to say.
 
 mod access;
+mod assets;
 pub mod authority;
 mod body;
+mod choose;
 mod connection;
 mod cors;
 mod gate;

@@ -21,7 +21,7 @@ use crate::authority::{Authority, DEFAULT_APP, Host, Place};
 use crate::served::Served;
 
 /// Paths that are folio's own and never a route's.
-const OWN_PATHS: &str = "/_folio/";
+pub(crate) const OWN_PATHS: &str = "/_folio/";
 
 /// All routes, by host and path.
 #[derive(Debug, Clone, Default)]

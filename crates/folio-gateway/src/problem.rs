@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use folio_core::ports::Body;
 use folio_core::ports::runtime::{CallError, RequestId};
+use folio_core::ports::{Body, StoreError};
 use folio_core::serving::Unresolved;
-use folio_core::{Class, Code, Explain as _, binding, release};
-use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, LINK, RETRY_AFTER};
+use folio_core::{Class, Code, Explain as _, binding, release, token};
+use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::matcher::Methods;
@@ -120,6 +120,17 @@ impl Problem {
         Self { detail: Some(error.to_string()), ..Self::new(error.code(), error.class(), message) }
     }
 
+    /// Why the core does not let someone in.
+    pub(crate) fn refused(error: &token::Refused) -> Self {
+        Self::new(error.code(), error.class(), error.to_string())
+    }
+
+    /// A static file that cannot be read.
+    pub(crate) fn unread(error: &StoreError) -> Self {
+        let problem = Self::new(error.code(), error.class(), "the file cannot be read");
+        Self { detail: Some(error.to_string()), ..problem }
+    }
+
     pub(crate) fn no_live() -> Self {
         let message = "the app has no release that can be reached";
         Self::new(Code("no_live_release"), Class::NotFound, message)
@@ -182,6 +193,7 @@ impl Problem {
         exact.unwrap_or(match self.class {
             Class::Invalid => StatusCode::BAD_REQUEST,
             Class::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Class::Forbidden => StatusCode::FORBIDDEN,
             Class::NotFound => StatusCode::NOT_FOUND,
             Class::Gone => StatusCode::GONE,
             Class::Conflict => StatusCode::CONFLICT,
@@ -221,6 +233,9 @@ impl Problem {
         }
         if let Some(link) = &self.link {
             headers.insert(LINK, HeaderValue::clone(link));
+        }
+        if self.class == Class::Unauthenticated {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.is_passing() {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

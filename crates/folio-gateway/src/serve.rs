@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::assets::{Encoder, Kept};
 use crate::connection;
 use crate::handle::Gateway;
 use crate::settings::Settings;
@@ -33,12 +34,15 @@ pub async fn serve(
 ) {
     let limits = settings.limits;
     let mut shutdown = pin!(shutdown);
-    let gateway = tokio::select! {
+    let (gateway, encoding) = tokio::select! {
         gateway = open(folio, settings) => gateway,
         () = &mut shutdown => return,
     };
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
+    // Ends with everything else, not by itself.
+    let mut beside = JoinSet::new();
+    beside.spawn(encoding);
     loop {
         tokio::select! {
             () = &mut shutdown => break,
@@ -66,12 +70,17 @@ pub async fn serve(
 }
 
 /// Reads what is released and follows it from there on.
-async fn open(folio: Folio, settings: Settings) -> Arc<Gateway> {
+async fn open(
+    folio: Folio,
+    settings: Settings,
+) -> (Arc<Gateway>, impl Future<Output = ()> + Send + use<>) {
     let table = ArcSwap::from_pointee(Table::new(settings.domain.as_deref()));
-    let gateway = Arc::new(Gateway { folio, table, settings, is_stopping: AtomicBool::new(false) });
+    let (is_stopping, kept) = (AtomicBool::new(false), Arc::new(Kept::default()));
+    let (encoder, encoding) = Encoder::new(folio.clone(), Arc::clone(&kept));
+    let gateway = Arc::new(Gateway { folio, table, settings, is_stopping, kept, encoder });
     loop {
         match gateway.folio.follow_sites(follower(Arc::downgrade(&gateway))).await {
-            Ok(()) => return gateway,
+            Ok(()) => return (gateway, encoding),
             Err(error) => {
                 tracing::error!("Cannot read what is released: {error}");
                 tokio::time::sleep(FOLLOW_PAUSE).await;
@@ -87,5 +96,6 @@ fn follower(gateway: Weak<Gateway>) -> Follower {
         let Some(gateway) = gateway.upgrade() else { return };
         let table = gateway.table.load().with(&sites);
         gateway.table.store(Arc::new(table));
+        gateway.encoder.hear(&sites);
     })
 }

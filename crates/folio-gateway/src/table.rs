@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use folio_core::serving::{Route, Shown, Site};
 use folio_model::ReleaseId;
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, StatusCode};
 
+use crate::assets::{self, Hit, Means, Mounts};
 use crate::authority::{Host, Place};
-use crate::matcher::{Found, Matcher, Meant, Methods, Paths, Patterns, differences};
+use crate::matcher::{Found, Matcher, Meant, Methods, OWN_PATHS, Paths, Patterns, differences};
 use crate::served::Served;
 
 /// All hosts.
@@ -36,6 +37,8 @@ pub(crate) struct Release {
     /// What answers say of it.
     pub(crate) id: HeaderValue,
     pub(crate) app_version: HeaderValue,
+    /// Its static files.
+    mounts: Mounts,
     /// Its routes, but for those that have a host of their own, which is the live release's.
     paths: Paths<Arc<Served>>,
 }
@@ -44,10 +47,26 @@ pub(crate) struct Release {
 pub(crate) struct Aim<'t, 'p> {
     /// The route, or why there is none.
     pub(crate) meant: Meant<'t, 'p>,
+    /// The static file that answers instead.
+    pub(crate) file: Option<Shows>,
     /// The release that answers, if the request came to one.
     pub(crate) release: Option<&'t Arc<Release>>,
-    /// Whether the release was asked for by name.
-    pub(crate) by_name: bool,
+    /// How the release was asked for.
+    pub(crate) named: Named,
+}
+
+/// A static file that answers, and with which status.
+pub(crate) type Shows = (Hit, StatusCode);
+
+/// How a release was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// As what is live.
+    Live,
+    /// By a name that may be another's later.
+    Name,
+    /// By its id, which is never another's.
+    Id,
 }
 
 /// A release that cannot be reached under this name; the core can say why.
@@ -135,7 +154,11 @@ impl Table {
             (Meant::NoRoute, Some(_), None) => Meant::NoLive,
             (meant, _, _) => meant,
         };
-        Ok(Aim { meant, release, by_name: false })
+        let (meant, file) = match (app, release) {
+            (Some(app), Some(release)) => app.file(release, meant, (path, method)),
+            _ => (meant, None),
+        };
+        Ok(Aim { meant, file, release, named: Named::Live })
     }
 
     fn by_name<'t, 'p>(
@@ -146,7 +169,8 @@ impl Table {
     ) -> Result<Aim<'t, 'p>, Absent> {
         let absent = || Absent { app: app.to_owned(), release: name.to_owned() };
         let Some(known) = self.apps.get(app) else {
-            return Ok(Aim { meant: Meant::NoHost, release: None, by_name: true });
+            let meant = Meant::NoHost;
+            return Ok(Aim { meant, file: None, release: None, named: Named::Name });
         };
         let shown = known.site.release(name).ok_or_else(absent)?;
         let release = known.releases.get(&shown.id).ok_or_else(absent)?;
@@ -155,7 +179,10 @@ impl Table {
             Found::Methods(methods) => Meant::Methods(methods),
             Found::Nothing => Meant::NoRoute,
         };
-        Ok(Aim { meant, release: Some(release), by_name: true })
+        let (meant, file) = known.file(release, meant, (path, method));
+        let own = name.eq_ignore_ascii_case(shown.id.as_str());
+        let named = if own { Named::Id } else { Named::Name };
+        Ok(Aim { meant, file, release: Some(release), named })
     }
 
     /// The app whose own host it is.
@@ -169,6 +196,56 @@ impl App {
     fn live(&self) -> Option<&Arc<Release>> {
         let (shown, _) = self.site.live.first()?;
         self.releases.get(&shown.id)
+    }
+
+    /// Lets static files answer where they come before routes: a file whose item's path is at least as long as the
+    /// route's, then routes, then what stands in for files that are not there.
+    fn file<'t, 'p>(
+        &'t self,
+        release: &'t Release,
+        meant: Meant<'t, 'p>,
+        (path, method): (&'p str, &Method),
+    ) -> (Meant<'t, 'p>, Option<Shows>) {
+        if path.starts_with(OWN_PATHS) || self.releases.values().all(|r| r.mounts.is_empty()) {
+            return (meant, None);
+        }
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        let file = match (&meant, release.mounts.find(path)) {
+            (Meant::Route(found), Some(hit)) if reads => {
+                let first = found.taken.is_some_and(|taken| hit.segments >= taken);
+                first.then_some((hit, StatusCode::OK))
+            }
+            (Meant::Methods(_) | Meant::NoRoute, Some(hit)) if reads => Some((hit, StatusCode::OK)),
+            (Meant::NoRoute, Some(_)) => return (Meant::Methods(Methods::READING), None),
+            (Meant::NoRoute, None) if reads => self.stand_in(release, path),
+            _ => None,
+        };
+        (meant, file)
+    }
+
+    /// What answers for a file that a release does not have.
+    fn stand_in(&self, release: &Release, path: &str) -> Option<Shows> {
+        if assets::is_fingerprinted(path)
+            && let Some(hit) = self.rescued(path)
+        {
+            return Some((hit, StatusCode::OK));
+        }
+        // What a page would load must not get a page instead.
+        if !assets::is_file_like(path)
+            && let Some(hit) = release.mounts.fallback(path)
+        {
+            return Some((hit, StatusCode::OK));
+        }
+        Some((release.mounts.error_page(path)?, StatusCode::NOT_FOUND))
+    }
+
+    /// A file that only another release has: a page that was loaded before a switch still asks for it. Its name says
+    /// what it holds, so that it cannot be the wrong one.
+    fn rescued(&self, path: &str) -> Option<Hit> {
+        let mut others: Vec<_> = self.releases.values().collect();
+        others.sort_by_key(|release| std::cmp::Reverse(release.shown.age()));
+        let mut hits = others.iter().filter_map(|release| release.mounts.find(path));
+        hits.find(|hit| matches!(hit.means, Means::File(..)))
     }
 }
 
@@ -192,7 +269,8 @@ impl Release {
             HeaderValue::from_str(text).expect("ids are letters, digits, dots, dashes, underscores")
         };
         let (id, app_version) = (value(shown.id.as_str()), value(shown.app_version.as_str()));
-        Self { shown: Arc::clone(shown), id, app_version, paths }
+        let mounts = Mounts::of(shown);
+        Self { shown: Arc::clone(shown), id, app_version, mounts, paths }
     }
 }
 

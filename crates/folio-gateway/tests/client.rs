@@ -118,6 +118,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 }
 
 impl Answer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }

@@ -2,7 +2,9 @@
 //! The gateway over real sockets, in front of a runtime that answers at once.
 
 mod access;
+mod assets;
 mod client;
+mod entering;
 mod errors;
 mod headers;
 mod hostile;

@@ -173,6 +173,6 @@ impl World {
     }
 }
 
-fn key(function: &str) -> UnitKey {
+pub(crate) fn key(function: &str) -> UnitKey {
     UnitKey { app: AppName::default_app(), kind: Kind::Function, name: function.parse().unwrap() }
 }

@@ -5,15 +5,18 @@
 //! [`generated`] is made by hubgen from `schemas/` and `hubgen.toml`; `ext` is what it cannot
 //! know. Start at [`convert`] for manifests, and at [`mapping`] for what becomes of the hub.
 
+mod crds;
 pub mod explain;
 mod ext;
 pub mod generated;
 pub mod manifest;
 pub mod mapping;
+pub mod openapi;
 mod registry;
 mod schema;
 pub mod spec;
 
+pub use crds::crds;
 pub use explain::explain;
 pub use manifest::{Bagged, Converted, Manifest, ManifestError, Mismatch, convert};
 pub use registry::{KINDS, KindEntry, Stored};

@@ -107,6 +107,8 @@ pub fn read_body(version: &str, body: &[u8]) -> Result<Snapshot, MappingError> {
         (Some("trigger"), Some("timer")) => "TimeTrigger",
         (Some("trigger"), Some("queue")) => "MessageQueueTrigger",
         (Some("trigger"), Some("watch")) => WATCH,
+        (Some("static"), _) => "StaticAsset",
+        (Some("config"), _) => "Config",
         (kind, _) => return Err(unreadable(format!("it is of the kind {kind:?}"))),
     };
     let mut object = unlifted(body)?;
@@ -129,6 +131,8 @@ fn tags(kind: &str) -> Option<&'static [(&'static str, &'static str)]> {
         "TimeTrigger" => &[("kind", "trigger"), ("trigger", "timer")],
         "MessageQueueTrigger" => &[("kind", "trigger"), ("trigger", "queue")],
         WATCH => &[("kind", "trigger"), ("trigger", "watch")],
+        "StaticAsset" => &[("kind", "static")],
+        "Config" => &[("kind", "config")],
         _ => return None,
     })
 }
@@ -144,6 +148,7 @@ fn kind_of(snapshot: &Snapshot) -> &'static str {
         Snapshot::Trigger(TriggerSpec::Watch(_)) => WATCH,
         Snapshot::Config(_) => "Config",
         Snapshot::Secret(_) => "Secret",
+        Snapshot::Static(_) => "StaticAsset",
     }
 }
 

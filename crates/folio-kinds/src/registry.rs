@@ -114,6 +114,7 @@ kinds! {
     CanaryConfig "canaryconfigs" ["canary"] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
+    Config "configs" [] { "folio.dev/v1" folio_dev_v1 }
     Environment "environments" ["env"] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
@@ -141,6 +142,7 @@ kinds! {
     PackageVersion "packageversions" ["pkgver"] { "folio.dev/v1" folio_dev_v1 }
     PackageVersionTracker "packageversiontrackers" [] { "folio.dev/v1" folio_dev_v1 }
     Release "releases" [] { "folio.dev/v1" folio_dev_v1 }
+    StaticAsset "staticassets" ["static"] { "folio.dev/v1" folio_dev_v1 }
     Tag "tags" [] { "folio.dev/v1" folio_dev_v1 }
     TimeTrigger "timetriggers" [] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1

@@ -49,9 +49,14 @@ pub(crate) struct Property {
 }
 
 impl Schema {
+    /// The document of a version.
+    pub(crate) fn document(version: &str) -> Option<&'static Value> {
+        SCHEMAS.iter().find(|(own, _)| *own == version).map(|(_, document)| document)
+    }
+
     /// The schema of a kind in a version.
     pub(crate) fn of(kind: &str, version: &str) -> Option<Self> {
-        let (_, document) = SCHEMAS.iter().find(|(own, _)| *own == version)?;
+        let document = Self::document(version)?;
         let own = document.get("x-resources")?.get(kind)?;
         Some(Self { document, own })
     }

@@ -5,6 +5,7 @@
 //! [`mod@write`].
 
 mod habits;
+mod lasting;
 mod places;
 mod pointer;
 mod settings;
@@ -14,6 +15,7 @@ pub mod write;
 use hub::Value;
 
 pub use self::habits::{Written, written};
+pub use self::lasting::{LAST_APPLIED, lasting};
 pub use self::places::Places;
 pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
 pub use self::unit::{Contents, Unit, unit};

@@ -34,6 +34,7 @@ fn code() -> Vec<Snapshot> {
                 cpu_millis: Some(500),
                 concurrency: Some(2),
                 idle_ms: Some(3),
+                access: Some(folio_model::Access::Token),
                 scale_min: Some(1),
                 scale_max: Some(2),
                 requests_per_worker: Some(1),

@@ -79,6 +79,7 @@ fn a_function_is_written_in_fissions_words() {
         scale_min: Some(1),
         scale_max: Some(3),
         requests_per_worker: Some(1),
+        access: None,
     };
     let configs = vec![pin("mode", None)];
     let secrets = vec![pin("db", Some("/etc/keys"))];

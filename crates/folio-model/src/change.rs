@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::{
     Actor, AppName, BuildRecord, Digest, Draft, Git, Number, Origin, Owner, Place, Placement,
-    Pointer, Snapshot, Timestamp, UnitKey, UnitUid, Version, VersionId, VersionKey, canonical,
+    Pointer, Snapshot, Timestamp, TokenRecord, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    canonical,
 };
 
 /// One step of a change.
@@ -30,10 +31,17 @@ pub enum Edit {
     AddToken {
         /// Its public part.
         id: String,
-        /// The SHA-256 of its secret part.
-        secret: Digest,
-        /// Who it speaks for.
-        actor: Actor,
+        /// The rest.
+        #[serde(flatten)]
+        token: TokenRecord,
+    },
+    /// A token may no longer be used.
+    RevokeToken {
+        /// Its public part.
+        id: String,
+        /// The rest.
+        #[serde(flatten)]
+        token: TokenRecord,
     },
     /// A unit appears under a free name.
     CreateUnit {
@@ -147,6 +155,7 @@ impl Edit {
             Self::CreateApp { .. }
             | Self::DeleteApp { .. }
             | Self::AddToken { .. }
+            | Self::RevokeToken { .. }
             | Self::Built { .. }
             | Self::Forget { .. } => return None,
             Self::CreateUnit { uid, key, .. } | Self::RestoreUnit { uid, key } => {
@@ -182,6 +191,7 @@ impl Edit {
             Self::CreateApp { .. }
             | Self::DeleteApp { .. }
             | Self::AddToken { .. }
+            | Self::RevokeToken { .. }
             | Self::Built { .. }
             | Self::Forget { .. } => None,
         }

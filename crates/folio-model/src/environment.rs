@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Access;
 use crate::snapshot::{Bag, SnapshotError, check_text};
 
 /// What decides how an environment runs and builds code.
@@ -134,6 +135,9 @@ pub struct RunSettings {
     /// Requests a worker or an instance serves before it is replaced; 1 gives each request a fresh one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_worker: Option<u32>,
+    /// Who may call it through the gateway; everybody if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
 }
 
 impl RunSettings {

@@ -3,6 +3,7 @@
 //! Pure data: no async, no I/O, no clock, no randomness of its own. Start at [`Reference`] for how things
 //! are named, [`Snapshot`] for what is frozen, and [`Change`] for how anything ever changes.
 
+mod access;
 mod app;
 mod binding;
 mod canary;
@@ -14,6 +15,7 @@ mod environment;
 mod execution;
 mod id;
 pub mod image;
+mod marks;
 mod mount;
 mod name;
 mod path_template;
@@ -22,11 +24,13 @@ mod reference;
 mod release;
 mod secret;
 mod snapshot;
+mod static_item;
 mod tree;
 mod trigger;
 mod unit;
 mod version;
 
+pub use access::{Access, Grant, Right, Role, TokenRecord, TokenTerms};
 pub use app::{AppVersion, Git, Placement};
 pub use binding::{Binding, BindingTerms, BoundTo, Job, JobStatus, Webhook};
 pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
@@ -39,6 +43,7 @@ pub use execution::{
     ExecutionStatus, ExecutionStatusError,
 };
 pub use id::{Chance, RESERVED, VersionId, VersionIdError};
+pub use marks::{Labels, Marks};
 pub use mount::MountPin;
 pub use name::{Actor, ActorError, AppName, Name, NameError};
 pub use path_template::{Part, PathTemplate, Segment};
@@ -55,6 +60,7 @@ pub use secret::{
 pub use snapshot::{
     Bag, Content, FunctionSpec, Layout, PackagePin, PackageSpec, Snapshot, SnapshotError,
 };
+pub use static_item::StaticSpec;
 pub use tree::{
     ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,
     TreeTotals,

@@ -1,6 +1,7 @@
 //! Pointers: the only things that move. An alias splits calls among versions of one function; a tag names a
 //! set of function versions across the app; a split says what a route's targets get now; a canary moves one of them.
-//! Of an app move what is live, its tags on releases, whether a release can be reached, and its plan.
+//! Of an app move what is live, its tags on releases, whether a release can be reached, and its plan. Marks are what is
+//! said about any object.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AppName, AppPlan, Binding, Canary, Live, Name, Number, Release, ReleaseId, Target, UnitUid,
-    VersionId, VersionKey,
+    AppName, AppPlan, Binding, Canary, Live, Marks, Name, Number, Release, ReleaseId, Target,
+    UnitUid, VersionId, VersionKey,
 };
 
 /// The whole of an alias's traffic, in basis points.
@@ -87,6 +88,13 @@ pub enum Pointer {
         /// Its identity.
         id: Uuid,
     },
+    /// What is said about an object of an app.
+    Marks {
+        /// The app.
+        app: AppName,
+        /// The object's identity.
+        object: Uuid,
+    },
 }
 
 impl Pointer {
@@ -111,6 +119,7 @@ impl fmt::Display for Pointer {
             Self::Live { .. } => f.write_str("the live release"),
             Self::Plan { .. } => f.write_str("the plan"),
             Self::Binding { id, .. } => write!(f, "binding {id}"),
+            Self::Marks { .. } => f.write_str("the marks of an object"),
         }
     }
 }
@@ -137,6 +146,8 @@ pub enum Place {
     Plan(AppPlan),
     /// What a job or webhook is.
     Binding(Box<Binding>),
+    /// What is said about an object.
+    Marks(Box<Marks>),
 }
 
 impl Place {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ConfigKeyError, ConfigSpec, Digest, EnvironmentSpec, Kind, MountPin, Name, RunSettings,
-    SecretSpec, TriggerSpec, canonical, mount,
+    SecretSpec, StaticSpec, TriggerSpec, canonical, mount,
 };
 
 /// What a unit's manifest says and folio does not act on, kept so that it comes back as it was. It is part of
@@ -30,6 +30,8 @@ pub enum Snapshot {
     Config(ConfigSpec),
     /// A secret's.
     Secret(SecretSpec),
+    /// A static item's.
+    Static(StaticSpec),
 }
 
 /// What decides how a function behaves.
@@ -208,6 +210,12 @@ pub enum SnapshotError {
     /// More than one config or secret may hold.
     #[error("a config or secret holds at most 1 MiB, keys and values together")]
     SettingsTooLarge,
+    /// A file that stands for others and is not among them.
+    #[error("`{0}` is no file inside a static directory")]
+    StaticFile(String),
+    /// A header that is not an item's to set.
+    #[error("header `{0}` cannot be set for static files: it is odd, or folio answers for it")]
+    StaticHeader(String),
     /// A secret without values.
     #[error("a secret needs at least one value")]
     EmptySecret,
@@ -239,6 +247,7 @@ impl Snapshot {
             Self::Trigger(_) => Kind::Trigger,
             Self::Config(_) => Kind::Config,
             Self::Secret(_) => Kind::Secret,
+            Self::Static(_) => Kind::Static,
         }
     }
 
@@ -285,6 +294,7 @@ impl Snapshot {
     pub fn contents(&self) -> impl Iterator<Item = Content> + use<> {
         let (source, deployment) = match self {
             Self::Package(spec) => (spec.source, spec.deployment),
+            Self::Static(spec) => (None, Some(spec.content)),
             _ => (None, None),
         };
         source.into_iter().chain(deployment)
@@ -304,6 +314,7 @@ impl Snapshot {
             Self::Trigger(spec) => spec.validate(),
             Self::Config(spec) => spec.validate(),
             Self::Secret(spec) => spec.validate(),
+            Self::Static(spec) => spec.validate(),
         }
     }
 }

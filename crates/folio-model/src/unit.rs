@@ -27,27 +27,31 @@ pub enum Kind {
     Config,
     /// Values that only code reads.
     Secret,
+    /// Files that are served as they are.
+    Static,
 }
 
 impl Kind {
     /// Every kind, in the order lists show them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Function,
         Self::Package,
         Self::Environment,
         Self::Trigger,
         Self::Config,
         Self::Secret,
+        Self::Static,
     ];
 
     /// Every kind, those first that others stand on.
-    pub const ALL_BY_NEED: [Self; 6] = [
+    pub const ALL_BY_NEED: [Self; 7] = [
         Self::Environment,
         Self::Config,
         Self::Secret,
         Self::Package,
         Self::Function,
         Self::Trigger,
+        Self::Static,
     ];
 
     /// Its place in [`Kind::ALL_BY_NEED`].
@@ -64,6 +68,7 @@ impl Kind {
             Self::Trigger => "trigger",
             Self::Config => "config",
             Self::Secret => "secret",
+            Self::Static => "static",
         }
     }
 
@@ -76,6 +81,7 @@ impl Kind {
             Self::Trigger => "triggers",
             Self::Config => "configs",
             Self::Secret => "secrets",
+            Self::Static => "statics",
         }
     }
 }

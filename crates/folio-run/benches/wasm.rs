@@ -88,6 +88,7 @@ fn report(requests_per_worker: u32, rate: u128) {
 fn plan(requests_per_worker: u32) -> Plan {
     let digest = Digest::of(&requests_per_worker.to_le_bytes());
     Plan {
+        access: folio_model::Access::Public,
         app: "default".parse().expect("a name"),
         function: "hello".parse().expect("a name"),
         unit: UnitUid(uuid::Uuid::from_u128(1)),

@@ -142,6 +142,7 @@ async fn code(blobs: &Arc<dyn Blobs>, name: &str, source: &str) -> Content {
 
 fn plan(runtime: RuntimeKind, name: &str, code: Content) -> Plan {
     Plan {
+        access: folio_model::Access::Public,
         app: "default".parse().expect("a name"),
         function: "hello".parse().expect("a name"),
         unit: UnitUid(uuid::Uuid::from_u128(1)),

@@ -10,6 +10,7 @@ use folio_core::Folio;
 use folio_core::ports::{Clock, Ledger};
 use folio_model::AppName;
 use folio_store::{DataDirectory, MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
+use folio_testkit::Depth;
 use folio_testkit::clock::TestClock;
 use folio_testkit::machine::{Command, Stop, Workshop, World, any_commands, run, settings};
 use proptest::test_runner::{Config, TestRunner};
@@ -113,8 +114,8 @@ impl World for InMemory {
         self.folio = self.workshop.serve(folio);
     }
 
-    async fn dump(&self) -> Value {
-        dump(self.ledger.as_ref()).await
+    async fn dump(&self, depth: Depth) -> Value {
+        dump(self.ledger.as_ref(), depth).await
     }
 }
 
@@ -174,16 +175,17 @@ impl World for OnDisk {
         self.start().await;
     }
 
-    async fn dump(&self) -> Value {
+    async fn dump(&self, depth: Depth) -> Value {
         let (_, data, _) = self.open.as_ref().expect("open between two lives");
-        dump(data.ledger.as_ref()).await
+        dump(data.ledger.as_ref(), depth).await
     }
 }
 
-async fn dump(ledger: &dyn Ledger) -> Value {
+async fn dump(ledger: &dyn Ledger, depth: Depth) -> Value {
     let (sender, receiver) = std::sync::mpsc::channel();
     let look = move |state: &dyn folio_core::ports::State| {
-        sender.send(folio_testkit::dump(state, &AppName::default_app())?).expect("somebody waits");
+        let dump = folio_testkit::dump(state, &AppName::default_app(), depth)?;
+        sender.send(dump).expect("somebody waits");
         Ok(())
     };
     ledger.view(Box::new(look)).await.unwrap();

@@ -4,8 +4,29 @@ use folio_core::ports::{Page, Releases, State, StoreError};
 use folio_model::{Alias, AppName, Digest, Kind, Pointer, Snapshot, Tag, Unit, VersionKey};
 use serde_json::{Value, json};
 
-/// Reads the whole observable state of an app.
-pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
+/// How far back a dump reads entries and what each app version held.
+///
+/// Reading all of it after every step of a long story costs the square of its length, and what is old can only differ
+/// where the whole is read once at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The newest few.
+    Newest,
+    /// All.
+    Whole,
+}
+
+impl Depth {
+    fn limit(self) -> usize {
+        match self {
+            Self::Newest => 3,
+            Self::Whole => usize::MAX,
+        }
+    }
+}
+
+/// Reads the observable state of an app.
+pub fn dump(state: &dyn State, app: &AppName, depth: Depth) -> Result<Value, StoreError> {
     let mut units = Vec::new();
     for kind in Kind::ALL {
         for found in state.units(app, kind)? {
@@ -14,15 +35,16 @@ pub fn dump(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
     }
     let tags = state.tags(app)?;
     let tags = tags.iter().map(|found| tag(state, app, found));
-    let entries = state.entries(Some(app), Page::ALL)?;
+    let entries = state.entries_before(app, u64::MAX, depth.limit())?;
     let undone: Result<Vec<_>, _> =
         entries.iter().map(|entry| state.undone_by(entry.seq)).collect();
     Ok(json!({
         "exists": state.has_app(app)?,
         "units": units,
         "tags": tags.collect::<Result<Vec<_>, _>>()?,
-        "appVersions": app_versions(state, app)?,
+        "appVersions": app_versions(state, app, depth)?,
         "undone": undone?,
+        "head": state.head()?,
         "entries": entries,
         "roots": state.content_roots()?,
         "triggers": triggers(state, app)?,
@@ -152,9 +174,14 @@ fn moves(state: &dyn State, pointer: &Pointer) -> Result<Vec<u64>, StoreError> {
     Ok(state.moves(pointer)?.iter().map(|entry| entry.seq).collect())
 }
 
-fn app_versions(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> {
-    let versions = state.app_versions_before(app, None, usize::MAX)?.into_iter().rev();
-    let with_map = versions.map(|version| {
+fn app_versions(state: &dyn State, app: &AppName, depth: Depth) -> Result<Vec<Value>, StoreError> {
+    let versions = state.app_versions_before(app, None, usize::MAX)?;
+    let looked_into = versions.len().saturating_sub(depth.limit());
+    let versions = versions.into_iter().rev().enumerate();
+    let with_map = versions.map(|(place, version)| {
+        if place < looked_into {
+            return Ok(json!({ "version": version }));
+        }
         let then = state.app_version_at(app, Some(version.at))?.map(|then| then.number);
         let placements = state.placements(app, version.number)?;
         Ok(json!({ "version": version, "newestThen": then, "placements": placements }))

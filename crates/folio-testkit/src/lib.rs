@@ -10,4 +10,4 @@ pub mod sample;
 pub mod transcript;
 pub mod vault;
 
-pub use dump::dump;
+pub use dump::{Depth, dump};

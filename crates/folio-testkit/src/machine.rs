@@ -15,6 +15,7 @@ use serde_json::Value;
 
 pub use self::command::{Command, any_commands};
 pub use self::workshop::Workshop;
+use crate::Depth;
 use crate::clock::TestClock;
 
 /// How a world is stopped before it is started again.
@@ -38,8 +39,8 @@ pub trait World: Send {
     /// Stops it and starts it again on what it kept.
     async fn restart(&mut self, stop: Stop);
 
-    /// The whole observable state.
-    async fn dump(&self) -> Value;
+    /// The observable state.
+    async fn dump(&self, depth: Depth) -> Value;
 }
 
 /// The settings worlds run with: no grace, so that every sweep removes all it may.
@@ -63,7 +64,7 @@ pub async fn run(
             world.folio().admit(&"admin".parse::<Actor>().expect("well formed"), &token).await;
         admitted.expect("a new world admits its first token");
     }
-    let mut before = reference.dump().await;
+    let mut before = reference.dump(Depth::Newest).await;
     for (step, command) in commands.iter().enumerate() {
         let context = || format!("step {step}: {command:?}");
         if let Command::Jump(seconds) = command {
@@ -72,13 +73,20 @@ pub async fn run(
         let expected = perform::perform(reference, command).await;
         let found = perform::perform(subject, command).await;
         assert_eq!(expected, found, "the worlds answer differently at {}", context());
-        let after = reference.dump().await;
-        assert_eq!(after, subject.dump().await, "the worlds differ after {}", context());
+        let after = reference.dump(Depth::Newest).await;
+        assert_eq!(
+            after,
+            subject.dump(Depth::Newest).await,
+            "the worlds differ after {}",
+            context()
+        );
         invariants::check_step(&before, &after, &expected, &context());
         invariants::check_latest(&after, &context());
         invariants::check_state(reference.folio(), &context()).await;
         before = after;
     }
+    let whole = (reference.dump(Depth::Whole).await, subject.dump(Depth::Whole).await);
+    assert_eq!(whole.0, whole.1, "the worlds differ after {commands:?}");
     for world in [&*reference, &*subject] {
         let damage = world.folio().check().await.expect("a check runs");
         assert_eq!(damage, [], "a check finds damage after {commands:?}");

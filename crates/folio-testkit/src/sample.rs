@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use folio_core::Folio;
+use folio_core::content::{Built, FileEntry, TreeBuilder};
 use folio_core::ports::Node;
 use folio_core::request::ContentRef;
-use folio_model::{Digest, Layout, NodeKind, Tree, TreeEntry};
+use folio_model::{Digest, Layout, NodeKind};
 
-/// Uploads files into one directory and names it.
+/// Uploads files into a directory, by their paths in it, and names it.
 ///
 /// # Panics
 /// If the names are malformed or the store refuses them.
@@ -23,21 +24,16 @@ pub async fn file(folio: &Folio, name: &str, text: &str) -> ContentRef {
 }
 
 async fn upload(folio: &Folio, files: &[(&str, &str)]) -> Digest {
-    let raw = |text: &str| {
-        let bytes = Bytes::from(text.to_owned());
-        Node { kind: NodeKind::Raw, digest: Digest::of(&bytes), bytes }
-    };
-    let entry = |(name, text): &(&str, &str)| TreeEntry::File {
-        name: name.parse().expect("a well-formed name"),
-        digest: Digest::of(text.as_bytes()),
-        bytes: text.len() as u64,
-        executable: false,
-    };
-    let tree = Tree::new(files.iter().map(entry).collect()).expect("each name once");
-    let bytes = Bytes::from(tree.encode());
-    let root = Node { kind: NodeKind::Tree, digest: Digest::of(&bytes), bytes };
-    let tree = root.digest;
-    let nodes = files.iter().map(|(_, text)| raw(text)).chain([root]).collect();
+    let mut nodes = Vec::new();
+    let mut builder = TreeBuilder::default();
+    for (path, text) in files {
+        let (digest, bytes) = (Digest::of(text.as_bytes()), Bytes::from((*text).to_owned()));
+        let file = FileEntry { digest, bytes: bytes.len() as u64, executable: false };
+        builder.insert(&path.parse().expect("a well-formed path"), file).expect("each path once");
+        nodes.push(Node { kind: NodeKind::Raw, digest, bytes });
+    }
+    let Built { root, nodes: trees, .. } = builder.build().expect("well-formed trees");
+    nodes.extend(trees);
     folio.upload(nodes).await.expect("well-formed nodes are stored");
-    tree
+    root
 }

@@ -20,9 +20,17 @@ pub use self::session::{Session, clients};
 /// written to that file. `<!-- serve: FLAGS -->` gives the server flags. `[DIR]` and `[URL]` stand for where
 /// it all happens. With `FOLIO_BLESS=1`, outputs that do not match are written into the transcript.
 pub fn run(program: &Path, transcript: &Path) -> Result<()> {
+    run_with(program, transcript, &[])
+}
+
+/// As [`run`], with programs that commands find under these names before any other.
+pub fn run_with(program: &Path, transcript: &Path, tools: &[(&str, &Path)]) -> Result<()> {
     let text = std::fs::read_to_string(transcript)?;
     let mut document = Document::parse(&text).context("cannot read the transcript")?;
     let session = Session::start(program, &document.serve)?;
+    for (name, tool) in tools {
+        session.add_tool(name, tool)?;
+    }
     let mut failures = Vec::new();
     for block in &mut document.blocks {
         match block {

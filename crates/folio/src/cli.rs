@@ -7,8 +7,8 @@ use folio_model::AppName;
 
 use crate::command::{
     alias, app, archive, binding, canary, config, environment, execution, function, history,
-    invoke, kinds, maintenance, objects, package, release, route, secret, spec, storage, tag,
-    trigger,
+    invoke, kinds, maintenance, objects, package, release, route, secret, spec, statics, storage,
+    tag, token, trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -107,6 +107,13 @@ pub(crate) enum Command {
     Spec(spec::Command),
     /// Give everything in a directory of manifests that changed a version
     Deploy(spec::VersionApply),
+    /// Write a `folio.yaml` to start an app from
+    Init(spec::InitApp),
+    /// Print the JSON Schema of `folio.yaml`, for editors
+    Schema,
+    /// Work with static files, which are served as they are
+    #[command(subcommand)]
+    Static(statics::Command),
     /// Show trackers, groups, aliases, tags and versions as objects
     Get(objects::Get),
     /// Look at groups: every function and package with the versions they had together
@@ -130,6 +137,11 @@ pub(crate) enum Command {
     /// Work with apps, and look at one now or at any earlier moment
     #[command(subcommand)]
     App(app::Command),
+    /// Work with tokens: who may do what
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Say who the token speaks for, and what they may do
+    Whoami,
     /// Work with releases: app versions that can be reached
     #[command(subcommand)]
     Release(release::Command),
@@ -152,6 +164,8 @@ pub(crate) enum Command {
     Migrate(storage::Migrate),
     /// Convert manifests from one API version to another
     Convert(kinds::Convert),
+    /// Print folio's kinds as a Kubernetes cluster declares them
+    Crds(kinds::Crds),
     /// Show what a kind of object has, and what each property means
     Explain(kinds::Explain),
     /// Show what folio does, on a server of its own that leaves nothing behind

@@ -26,8 +26,10 @@ pub(crate) mod saving;
 pub(crate) mod secret;
 pub(crate) mod settings;
 pub(crate) mod spec;
+pub(crate) mod statics;
 pub(crate) mod storage;
 pub(crate) mod tag;
+pub(crate) mod token;
 pub(crate) mod trigger;
 pub(crate) mod unit;
 pub(crate) mod version;
@@ -88,7 +90,10 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
         Command::Timer(trigger::timer::Command::Showschedule(command)) => {
             trigger::timer::show_schedule(&command, globals.format())
         }
+        Command::Init(command) => spec::init_app(&command),
+        Command::Schema => spec::schema(),
         Command::Convert(command) => kinds::convert(&command, globals.format()),
+        Command::Crds(command) => kinds::crds(&command, globals.format()),
         Command::Explain(command) => kinds::explain(&command, globals.format()),
         Command::Completions(command) => {
             let mut script = Vec::new();
@@ -121,10 +126,13 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Execution(command) => execution::run(session, command).await,
         Command::Job(command) => binding::job(session, command).await,
         Command::Webhook(command) => binding::webhook(session, command).await,
+        Command::Static(command) => statics::run(session, command).await,
         Command::Invoke(command) => invoke::run(session, command).await,
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,
         Command::App(command) => app::run(session, command).await,
+        Command::Token(command) => token::run(session, command).await,
+        Command::Whoami => token::whoami(session).await,
         Command::Release(command) => release::run(session, command).await,
         Command::Rollback(command) => release::roll_back(session, command).await,
         Command::Log(command) => history::log(session, command).await,

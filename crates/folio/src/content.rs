@@ -20,7 +20,7 @@ use self::cache::Cache;
 use self::hash::Hashed;
 pub(crate) use self::nodes::{Changed, Planned};
 use self::nodes::{Nodes, Ready};
-pub(crate) use self::walk::{Chosen, Item};
+pub(crate) use self::walk::{Chosen, Except, Item};
 use self::walk::{Entry, Walked};
 use crate::memory;
 use crate::problem::Problem;

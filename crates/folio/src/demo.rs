@@ -38,6 +38,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
     std::env::set_current_dir(directory.path())?;
     let anywhere = ([127, 0, 0, 1], 0).into();
     let opening = Opening {
+        open: false,
         secret_key: FileVault::beside(&data),
         listen: anywhere,
         gateway: anywhere,

@@ -68,6 +68,9 @@ pub(crate) struct Serve {
     /// Listen beyond this machine, although tokens and code travel unencrypted
     #[arg(long)]
     insecure_listen: bool,
+    /// Let everybody in who comes without a token, as admin, such as kubectl over http; only on this machine
+    #[arg(long)]
+    open: bool,
     /// Set a limit, such as `contentFilesMax=1000`; repeat it for more
     #[arg(long, value_name = "NAME=VALUE")]
     limit: Vec<LimitFlag>,
@@ -99,6 +102,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         listen: serve.listen,
         gateway: serve.gateway,
         settings,
+        open: serve.open,
         clock: clock(&serve),
         command_directories: serve.command_directory.clone(),
         nats: serve.nats.clone().or_else(|| config.nats.clone()),
@@ -147,8 +151,8 @@ fn certificate(serve: &Serve) -> Result<Option<Tls>> {
 fn refuse_open_door(serve: &Serve) -> Result<()> {
     if serve.open && !serve.listen.ip().is_loopback() {
         let problem =
-            format!("{} can be reached from other machines, without a token", serve.listen);
-        return Err(Problem::new(problem).hint("leave --open out, or listen on 127.0.0.1").into());
+            format!("{} can be reached from other machines, and --open lets all in", serve.listen);
+        return Err(Problem::new(problem).hint("listen on 127.0.0.1, or leave out --open").into());
     }
     if serve.listen.ip().is_loopback() || serve.insecure_listen {
         return Ok(());

@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("folio-core", &["folio-model", "folio-kinds"]),
     ("folio-kinds", &["folio-model", "hub"]),
     ("folio-store", &["folio-model", "folio-core", "folio-kinds"]),
-    ("folio-api", &["folio-model", "folio-core"]),
+    ("folio-api", &["folio-model", "folio-core", "folio-kinds"]),
     ("folio-gateway", &["folio-model", "folio-core"]),
     ("folio-run", &["folio-model", "folio-core"]),
     ("folio-messages", &["folio-core"]),

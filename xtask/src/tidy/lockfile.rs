@@ -4,7 +4,7 @@ use super::assert_none;
 use super::tree::{File, TREE};
 
 /// Packages in Cargo.lock, ours included. Raise it only in a commit that says what for.
-const PACKAGES_MAX: usize = 520;
+const PACKAGES_MAX: usize = 530;
 
 fn problems(files: &[File]) -> Vec<String> {
     let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") else {

@@ -31,7 +31,7 @@ pub(super) enum IfMatch {
 }
 
 /// The token a request carries. Something that is not a token is handed on as one that nobody has.
-pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next()?;
     let text = value.to_str().unwrap_or_default();

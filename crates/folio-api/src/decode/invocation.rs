@@ -5,7 +5,7 @@ use axum::http::{HeaderName, Method, Uri, header};
 use folio_core::Folio;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, RequestId};
-use folio_model::{AppName, Reference};
+use folio_model::{AppName, Reference, Right};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -60,7 +60,7 @@ impl FromRequest<Folio> for Invocation {
     type Rejection = Failure;
     async fn from_request(request: Request, folio: &Folio) -> Result<Self, Failure> {
         let id = router::request_number(&request);
-        let read = Read::<AppPath, CallQuery>::new(request, folio).await?;
+        let read = Read::<AppPath, CallQuery>::new(request, folio, Right::Invoke).await?;
         let CallQuery { function, method, path } = read.query;
         let bad = |what: String| Refusal::bad(what, "see docs/api.md on calling functions");
         let method = Method::from_bytes(method.as_bytes())

@@ -23,6 +23,20 @@ pub(crate) struct AppPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct TokenPath {
+    /// The token's public part.
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct StaticPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The item.
+    pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ArchivePath {
     /// The app.
     pub(crate) app: AppName,

@@ -9,8 +9,8 @@ use crate::decode::{AppPath, Ask, Change, Given, Nothing};
 use crate::encode::{Answer, Created};
 use crate::wire::{Items, NewApp};
 
-pub(crate) async fn list(folio: Folio, _: Ask) -> Outcome<Answer<Items<AppSummary>>> {
-    Ok(Answer(Items { items: folio.apps().await? }))
+pub(crate) async fn list(folio: Folio, ask: Ask) -> Outcome<Answer<Items<AppSummary>>> {
+    Ok(Answer(Items { items: folio.apps(&ask.caller).await? }))
 }
 
 pub(crate) async fn show(folio: Folio, ask: Ask<AppPath>) -> Outcome<Answer<AppSummary>> {

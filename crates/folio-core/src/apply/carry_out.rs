@@ -1,11 +1,11 @@
 //! Carries a plan out: pushes what it says as edits of one change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use folio_model::{
-    AppName, Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, RouteSpec, Snapshot,
-    TriggerSpec, Unit, VersionId, VersionKey,
+    AppName, Digest, Draft, Edit, Kind, Name, Origin, Owner, Place, Pointer, RouteSpec, Snapshot,
+    TriggerSpec, Unit, UnitKey, VersionId, VersionKey,
 };
 
 use super::plan::{Plan, Step, Uses};
@@ -13,7 +13,7 @@ use super::pointers::{self, Made};
 use super::removal::Doomed;
 use super::{Applied, Error, Form, Wanted, Wish};
 use crate::builder::{Builder, NewVersion};
-use crate::{code, publish};
+use crate::{code, publish, settings};
 
 /// Does what a plan says.
 pub(super) fn carry_out(
@@ -28,37 +28,59 @@ pub(super) fn carry_out(
     let id = free_id(builder, &plan.steps)?;
     let mut applied = plan.outcome(plan.makes_an_app_version().then(|| id.clone()));
     builder.name_app_version(id.clone());
+    let renewal = Renewal::of(&plan.steps);
     let (mut made, mut versions) = (HashMap::new(), HashMap::new());
     for step in plan.steps {
         let drafted = matches!(step.key.kind, Kind::Function | Kind::Package);
         if drafted && wanted.form == Form::Drafts {
-            draft(builder, step, &wanted.owner)?;
+            draft(builder, step, wanted.owner.as_ref())?;
         } else {
-            let unit = publish(builder, step, Some(&wanted.owner), (&id, &mut made))?;
+            let unit = publish(builder, step, wanted.owner.as_ref(), (&id, &mut made))?;
             versions.insert(unit.key.clone(), pointers::callable(&unit));
         }
     }
+    settings::renew_others(builder, &renewal.configs, &renewal.planned)?;
     for mut unit in plan.drafts {
         builder.clear_draft(&mut unit)?;
     }
     for unit in plan.adopted {
-        own(builder, &unit, &wanted.owner)?;
+        own(builder, &unit, wanted.owner.as_ref())?;
     }
     for doomed in plan.removal.into_doomed() {
         remove(builder, doomed)?;
     }
     let routes = routes(wanted);
-    let made = Made { versions: &versions, owner: &wanted.owner, routes: &routes };
+    let made = Made { versions: &versions, owner: wanted.owner.as_ref(), routes: &routes };
     for step in plan.pointers {
         applied.remarks.extend(pointers::carry_out(builder, app, step, &made)?);
     }
-    let name = &wanted.owner.name;
+    let name = wanted.owner.as_ref().map_or("manifests", |owner| &owner.name);
     builder.say(match &applied.id {
         _ if wanted.asks_for_nothing() => format!("destroy {name}"),
         Some(id) => format!("apply {name} as {id}"),
         None => format!("apply {name}"),
     });
     Ok(applied)
+}
+
+/// The configs that change. The functions that name one and that the apply does not change itself get a version that
+/// has it.
+#[derive(Default)]
+struct Renewal {
+    configs: Vec<(UnitKey, Digest)>,
+    planned: HashSet<UnitKey>,
+}
+
+impl Renewal {
+    fn of(steps: &[Step]) -> Self {
+        let configs = steps.iter().filter(|step| step.key.kind == Kind::Config);
+        let configs: Vec<_> =
+            configs.map(|step| (step.key.clone(), step.snapshot.digest())).collect();
+        if configs.is_empty() {
+            return Self::default();
+        }
+        Self { configs, planned: steps.iter().map(|step| step.key.clone()).collect() }
+    }
 }
 
 /// The routes that are asked for.
@@ -92,7 +114,7 @@ pub(super) fn publish(
     (id, made): (&VersionId, &mut HashMap<Name, VersionKey>),
 ) -> Result<Unit, Error> {
     let mut unit = code::claim(builder, &step.key, Origin::User)?;
-    owner.map_or(Ok(()), |owner| own(builder, &unit, owner))?;
+    own(builder, &unit, owner)?;
     builder.clear_draft(&mut unit)?;
     let uses = match step.uses {
         Uses::Nothing => None,
@@ -108,7 +130,7 @@ pub(super) fn publish(
     Ok(unit)
 }
 
-fn draft(builder: &mut Builder<'_>, step: Step, owner: &Owner) -> Result<(), Error> {
+fn draft(builder: &mut Builder<'_>, step: Step, owner: Option<&Owner>) -> Result<(), Error> {
     let mut unit = code::claim(builder, &step.key, Origin::User)?;
     own(builder, &unit, owner)?;
     let uses = match step.uses {
@@ -119,11 +141,12 @@ fn draft(builder: &mut Builder<'_>, step: Step, owner: &Owner) -> Result<(), Err
     Ok(builder.set_draft(&mut unit, &step.snapshot, draft)?)
 }
 
-fn own(builder: &mut Builder<'_>, unit: &Unit, owner: &Owner) -> Result<(), Error> {
-    if unit.owner.as_ref() == Some(owner) {
+/// Notes whose a unit is. Whoever is no deployment leaves it whose it was.
+fn own(builder: &mut Builder<'_>, unit: &Unit, owner: Option<&Owner>) -> Result<(), Error> {
+    if owner.is_none() || unit.owner.as_ref() == owner {
         return Ok(());
     }
-    let (from, to) = (unit.owner.clone(), Some(owner.clone()));
+    let (from, to) = (unit.owner.clone(), owner.cloned());
     Ok(builder.push(Edit::Own { uid: unit.uid, from, to })?)
 }
 

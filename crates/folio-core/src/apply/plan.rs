@@ -13,7 +13,7 @@ use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
 use super::work::{Places, Work};
 use super::{
-    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Wanted, Wish, triggers,
+    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Scope, Wanted, Wish, triggers,
 };
 use crate::ports::{State, StoreError};
 use crate::{environment, publish, settings};
@@ -112,6 +112,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
         foreign: Vec::new(),
         environments: HashMap::new(),
         packages: HashMap::new(),
+        configs: HashMap::new(),
         plan: Plan {
             steps: Vec::new(),
             adopted: Vec::new(),
@@ -139,7 +140,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
         return Err(Error::Faults(planner.faults));
     }
     if !planner.foreign.is_empty() {
-        let name = wanted.owner.name.clone();
+        let name = wanted.owner.as_ref().map(|owner| owner.name.clone()).unwrap_or_default();
         return Err(Error::Foreign { name, faults: planner.foreign });
     }
     let mut plan = planner.plan;
@@ -191,6 +192,8 @@ struct Planner<'a> {
     /// The digests of the environments that are asked for.
     environments: HashMap<Name, Digest>,
     packages: HashMap<Name, PackageNow>,
+    /// The digests of the configs that are asked for.
+    configs: HashMap<Name, Digest>,
     plan: Plan,
 }
 
@@ -211,7 +214,7 @@ impl Planner<'_> {
             let (kind, name) = (wish.spec.kind(), wish.name.clone());
             let key = UnitKey { app: self.app.clone(), kind, name };
             let Some(unit) = self.state.unit(&key)?.filter(Unit::is_visible) else { continue };
-            let owned = unit.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid);
+            let owned = self.wanted.owns(unit.owner.as_ref());
             if !owned && self.wanted.others == Others::Refuse {
                 let whose = unit.owner.as_ref().map_or_else(
                     || "was not made by a deployment".to_owned(),
@@ -239,12 +242,13 @@ impl Planner<'_> {
             return Ok(());
         }
         let mut replaced: BTreeSet<UnitUid> = uids(&self.units, Kind::Trigger).collect();
-        if self.wanted.rest == Rest::Delete {
-            let owned = self.state.owned(self.app, &self.wanted.owner.uid)?;
+        if let (Rest::Delete, Some(owner)) = (self.wanted.rest, &self.wanted.owner) {
+            let owned = self.state.owned(self.app, &owner.uid)?;
             replaced.extend(owned.iter().map(|unit| unit.uid));
         }
         let wishes = &self.wanted.wishes;
-        self.faults.extend(triggers::faults(self.state, self.app, wishes, replaced)?);
+        let scope = self.wanted.scope;
+        self.faults.extend(triggers::faults(self.state, (self.app, scope), wishes, replaced)?);
         Ok(())
     }
 
@@ -267,8 +271,16 @@ impl Planner<'_> {
                 Snapshot::Environment(_)
                 | Snapshot::Trigger(_)
                 | Snapshot::Config(_)
-                | Snapshot::Secret(_) => (wish.spec.clone(), Uses::Nothing),
+                | Snapshot::Secret(_)
+                | Snapshot::Static(_) => (wish.spec.clone(), Uses::Nothing),
             };
+            if kind == Kind::Config && self.wanted.form == Form::Drafts {
+                self.fault(
+                    wish,
+                    "configs have no drafts; use `folio spec version apply`".to_owned(),
+                );
+                continue;
+            }
             if let Err(error) = snapshot.validate() {
                 self.fault(wish, error.to_string());
                 continue;
@@ -303,6 +315,9 @@ impl Planner<'_> {
                 let version = same.as_ref().and_then(|same| same.version);
                 self.packages.insert(wish.name.clone(), PackageNow { digest, version });
             }
+            Kind::Config => {
+                self.configs.insert(wish.name.clone(), digest);
+            }
             _ => {}
         }
         match (same, unit) {
@@ -329,7 +344,7 @@ impl Planner<'_> {
 
     /// Notes a unit that is as it should be, except perhaps for whose it is, or for a draft beside it.
     fn unchanged(&mut self, unit: Unit) {
-        let owned = unit.owner.as_ref() == Some(&self.wanted.owner);
+        let owned = self.wanted.owner.is_none() || unit.owner == self.wanted.owner;
         let drafted = self.wanted.form == Form::Versions && unit.draft.is_some();
         if drafted {
             self.plan.drafts.push(unit.clone());
@@ -356,9 +371,12 @@ impl Planner<'_> {
         let environment = self.environment(wish, &spec.environment)?;
         let name = &spec.package.name;
         let asked_for = self.wishes.contains_key(&(Kind::Package, name));
+        if !asked_for && self.wanted.scope == Scope::App {
+            self.find_package(wish, name)?;
+        }
         let Some(package) = self.packages.get(name) else {
             // A package with faults of its own is told of there.
-            if !asked_for {
+            if !asked_for && self.wanted.scope == Scope::Manifests {
                 self.fault(
                     wish,
                     format!(
@@ -398,6 +416,37 @@ impl Planner<'_> {
         Ok((!missing).then_some((Snapshot::Function(spec), uses)))
     }
 
+    /// Notes a package of the app as it stands: what is to be published uses its latest version, a draft its draft if it
+    /// has one.
+    fn find_package(&mut self, wish: &Wish, name: &Name) -> Result<(), Error> {
+        let (app, kind) = (self.app.clone(), Kind::Package);
+        let unit = self.state.unit(&UnitKey { app, kind, name: name.clone() })?;
+        let unit = unit.filter(Unit::is_visible);
+        if let Some(draft) = unit.as_ref().and_then(|unit| unit.draft.as_ref())
+            && self.wanted.form == Form::Drafts
+        {
+            let package = PackageNow { digest: draft.snapshot, version: draft.uses };
+            self.packages.insert(name.clone(), package);
+            return Ok(());
+        }
+        let newest = unit.as_ref().and_then(|unit| Some((unit.uid, unit.newest?)));
+        let key = newest.map(|(unit, number)| VersionKey { unit, number });
+        match key.map(|key| self.state.version(key)).transpose()?.flatten() {
+            Some(found) => {
+                let package = PackageNow { digest: found.snapshot, version: key };
+                self.packages.insert(name.clone(), package);
+            }
+            None => self.fault(
+                wish,
+                match unit {
+                    Some(_) => format!("package '{name}' is a draft; publish it first"),
+                    None => format!("package '{name}' does not exist in the app"),
+                },
+            ),
+        }
+        Ok(())
+    }
+
     /// The digest that something in an environment freezes.
     fn environment(&mut self, wish: &Wish, name: &Name) -> Result<Option<Digest>, Error> {
         if let Some(digest) = self.environments.get(name) {
@@ -424,6 +473,9 @@ impl Planner<'_> {
 
     /// The digest that a function freezes of a config or secret.
     fn setting(&self, kind: Kind, name: &Name) -> Result<Option<Digest>, Error> {
+        if let Some(digest) = self.configs.get(name).filter(|_| kind == Kind::Config) {
+            return Ok(Some(*digest));
+        }
         let key = UnitKey { app: self.app.clone(), kind, name: name.clone() };
         Ok(settings::standing(self.state, &key)?)
     }

@@ -305,8 +305,7 @@ impl Planner<'_> {
         }
         let before = self.state.canary(self.app, &asked.name)?;
         if let Some(found) = &before {
-            let owned =
-                found.canary.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid);
+            let owned = self.wanted.owns(found.canary.owner.as_ref());
             if !owned && self.wanted.others == Others::Refuse {
                 let what = format!("canary `{}` was not made by this deployment", asked.name);
                 self.pointers.foreign.push(Fault { at: wish.at.clone(), what });
@@ -342,9 +341,7 @@ impl Planner<'_> {
                 matches!(&wish.asked, PointerAsked::Canary(asked) if asked.name == found.name)
             })
         };
-        let owned = |found: &StandingCanary| {
-            found.canary.owner.as_ref().is_some_and(|own| own.uid == self.wanted.owner.uid)
-        };
+        let owned = |found: &StandingCanary| self.wanted.owns(found.canary.owner.as_ref());
         let found = self.state.canaries(Some(self.app))?.into_iter();
         let gone: Vec<_> = found.filter(|found| owned(found) && !wished(found)).collect();
         self.pointers
@@ -388,7 +385,7 @@ fn weights(shares: &[(VersionAt, u32)], made: Option<Number>) -> Option<Weights>
 pub(super) struct Made<'a> {
     /// The units that got a version, with their number if that can be called.
     pub(super) versions: &'a HashMap<UnitKey, Option<Number>>,
-    pub(super) owner: &'a Owner,
+    pub(super) owner: Option<&'a Owner>,
     /// The routes that are asked for.
     pub(super) routes: &'a [(Name, RouteSpec)],
 }
@@ -453,7 +450,7 @@ fn start(
     let old = written(&targets, &asked.old);
     let new = written(&targets, &asked.new);
     let subject = CanarySubject::Route { unit, route: asked.route.clone(), old, new };
-    let canary = canary::unstarted(subject, plan, Some(made.owner.clone()));
+    let canary = canary::unstarted(subject, plan, made.owner.cloned());
     let route = Some(RouteNow { targets, split });
     canary::begin(builder, (app, &asked.name), before, canary, route)?;
     Ok(())

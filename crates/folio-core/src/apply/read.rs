@@ -9,7 +9,7 @@ use folio_model::{AppName, Content, Digest, Layout, Snapshot, TriggerSpec};
 
 use super::memory::{Asked, Documents, Manner, ReadDocument};
 use super::{
-    Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Settled, Wanted, Wish,
+    Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Scope, Settled, Wanted, Wish,
 };
 use crate::Folio;
 use crate::request::ContentRef;
@@ -51,11 +51,12 @@ impl Folio {
         let settled =
             settled.filter(|_| !dropped(&last.documents, &documents, (&wishes, &differing)));
         let settled = settled.map(|(entry, _)| Settled { entry, differing });
-        let wanted = Wanted { owner, wishes, pointers, form, rest, others, settled };
+        let (owner, scope) = (Some(owner), Scope::Manifests);
+        let wanted = Wanted { owner, scope, wishes, pointers, form, rest, others, settled };
         Ok(Read { wanted, documents, remarks })
     }
 
-    async fn read(
+    pub(super) async fn read(
         &self,
         app: &AppName,
         document: &Document,
@@ -147,13 +148,13 @@ enum News {
 }
 
 #[derive(Default)]
-struct Reading {
-    wishes: Vec<Arc<Wish>>,
-    pointers: Vec<Arc<PointerWish>>,
+pub(super) struct Reading {
+    pub(super) wishes: Vec<Arc<Wish>>,
+    pub(super) pointers: Vec<Arc<PointerWish>>,
     documents: Documents,
     /// The wishes that are not as they were.
     differing: Vec<usize>,
-    faults: Vec<Fault>,
+    pub(super) faults: Vec<Fault>,
     /// The trees of archives.
     unpacked: HashMap<Digest, Digest>,
     /// What folio keeps and does not act on, with how many units say it.
@@ -187,7 +188,7 @@ impl Reading {
         self.documents.insert(digest, document);
     }
 
-    fn remarks(&mut self) -> Vec<String> {
+    pub(super) fn remarks(&mut self) -> Vec<String> {
         self.unknown.sort();
         let idle = self.idle.iter().map(|(what, count)| {
             let (kind, path) = what.split_once(' ').unwrap_or((what, ""));
@@ -237,7 +238,7 @@ fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument
         let asked = Asked::Pointer(Arc::new(PointerWish { at, asked }));
         return Ok(ReadDocument::new(document, asked, (Vec::new(), unknown)));
     }
-    let unit = spec::unit(&written.manifest, found.contents).map_err(said)?;
+    let unit = spec::unit(&spec::lasting(&written.manifest), found.contents).map_err(said)?;
     let kind = unit.spec.kind();
     let idle = unit.idle.iter().map(|path| format!("{kind} {path}")).collect();
     let unknown = written.unknown.iter();

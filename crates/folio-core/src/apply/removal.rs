@@ -47,7 +47,8 @@ pub(super) fn plan(
     wanted: &Wanted,
     wished: &Places<'_>,
 ) -> Result<Removal, Error> {
-    let owned = state.owned(app, &wanted.owner.uid)?;
+    let Some(owner) = &wanted.owner else { return Ok(Removal::default()) };
+    let owned = state.owned(app, &owner.uid)?;
     let (stay, mut go): (Vec<Unit>, Vec<Unit>) = owned
         .into_iter()
         .filter(Unit::is_visible)

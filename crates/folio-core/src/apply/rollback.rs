@@ -16,7 +16,7 @@ use folio_model::{
 use super::carry_out::{free_id, publish, remove};
 use super::plan::{Step, Uses};
 use super::removal::Doomed;
-use super::{Applied, AppliedUnit, Error, Fault, Outcome, Run, Wish, triggers};
+use super::{Applied, AppliedUnit, Error, Fault, Outcome, Run, Scope, Wish, triggers};
 use crate::builder::Builder;
 use crate::history::{self, Moment};
 use crate::ports::{Page, State, StoreError};
@@ -284,7 +284,8 @@ impl Planner<'_> {
     fn check_triggers(&self) -> Result<(), Error> {
         let own = self.state.units(self.app, Kind::Trigger)?.into_iter();
         let replaced: BTreeSet<UnitUid> = own.map(|unit| unit.uid).collect();
-        let faults = triggers::faults(self.state, self.app, &self.wishes, replaced)?;
+        let at = (self.app, Scope::Manifests);
+        let faults = triggers::faults(self.state, at, &self.wishes, replaced)?;
         if faults.is_empty() { Ok(()) } else { Err(Error::Faults(faults)) }
     }
 }

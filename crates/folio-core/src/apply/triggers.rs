@@ -9,14 +9,14 @@ use folio_model::{
 };
 
 use super::plan::place;
-use super::{Error, Fault, Wish};
+use super::{Error, Fault, Scope, Wish};
 use crate::ports::State;
 use crate::{resolve, route, trigger};
 
 /// What is wrong with the triggers that are asked for, in the place of others.
 pub(super) fn faults(
     state: &dyn State,
-    app: &AppName,
+    (app, scope): (&AppName, Scope),
     wishes: &[Arc<Wish>],
     replaced: BTreeSet<UnitUid>,
 ) -> Result<Vec<Fault>, Error> {
@@ -30,7 +30,7 @@ pub(super) fn faults(
     for wish in wishes {
         let Snapshot::Trigger(spec) = &wish.spec else { continue };
         for target in spec.targets() {
-            if let Some(what) = lost(state, app, &functions, (wish, target))? {
+            if let Some(what) = lost(state, (app, scope), &functions, (wish, target))? {
                 faults.push(Fault { at: wish.at.clone(), what });
             }
         }
@@ -52,14 +52,24 @@ pub(super) fn faults(
 /// Why a target leads nowhere, if it does.
 fn lost(
     state: &dyn State,
-    app: &AppName,
+    (app, scope): (&AppName, Scope),
     functions: &BTreeSet<&Name>,
     (wish, target): (&Wish, &Target),
 ) -> Result<Option<String>, Error> {
-    let name = target.name().filter(|name| functions.contains(name));
-    let Some(name) = name else {
+    let named = target.name();
+    let known = match named {
+        Some(name) if functions.contains(name) => true,
+        Some(name) if scope == Scope::App => {
+            let (app, kind) = (app.clone(), Kind::Function);
+            let unit = state.unit(&UnitKey { app, kind, name: name.clone() })?;
+            unit.is_some_and(|unit| unit.is_visible())
+        }
+        _ => false,
+    };
+    let Some(name) = named.filter(|_| known) else {
+        let place = if scope == Scope::App { "app" } else { "specs" };
         let what = format!(
-            "trigger '{}' references function '{}', which doesn't exist in the specs",
+            "trigger '{}' references function '{}', which doesn't exist in the {place}",
             wish.name, target.function
         );
         return Ok(Some(what));

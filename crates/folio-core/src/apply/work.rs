@@ -88,11 +88,15 @@ impl Work {
 
 /// What a unit's snapshot names by digest, as far as manifests ask for it.
 fn stands_on(spec: &Snapshot) -> impl Iterator<Item = (Kind, &Name)> {
-    let (package, environment) = match spec {
-        Snapshot::Function(spec) => (Some(&spec.package.name), Some(&spec.environment)),
-        Snapshot::Package(spec) => (None, Some(&spec.environment)),
-        _ => (None, None),
+    let (package, environment, configs) = match spec {
+        Snapshot::Function(spec) => {
+            (Some(&spec.package.name), Some(&spec.environment), spec.configs.as_slice())
+        }
+        Snapshot::Package(spec) => (None, Some(&spec.environment), &[][..]),
+        _ => (None, None, &[][..]),
     };
     let package = package.map(|name| (Kind::Package, name));
-    package.into_iter().chain(environment.map(|name| (Kind::Environment, name)))
+    let environment = environment.map(|name| (Kind::Environment, name));
+    let configs = configs.iter().map(|pin| (Kind::Config, &pin.name));
+    package.into_iter().chain(environment).chain(configs)
 }

@@ -19,12 +19,22 @@ pub struct FileStream {
 
 /// Opens a file for streaming. One chunk is in memory at a time.
 pub async fn read_file(blobs: Arc<dyn Blobs>, digest: Digest) -> Result<FileStream, StoreError> {
+    read_file_from(blobs, digest, 0).await
+}
+
+/// As [`read_file`], from a byte on; its length is that of the whole. Chunks before it are not read.
+pub async fn read_file_from(
+    blobs: Arc<dyn Blobs>,
+    digest: Digest,
+    from: u64,
+) -> Result<FileStream, StoreError> {
     let about = blobs.about(digest).await?.ok_or(StoreError::MissingBlob { digest })?;
-    let reader = FileReader::open(&*blobs, digest).await?;
+    let mut reader = FileReader::open(&*blobs, digest).await?;
     let bytes = match &reader.first {
         Some(whole) => whole.len() as u64,
         None => about.totals.bytes,
     };
+    reader.skip(&*blobs, from).await?;
     let content = stream::try_unfold((blobs, reader), async |(blobs, mut reader)| {
         let next = reader.next(&*blobs).await?;
         Ok(next.map(|bytes| (bytes, (blobs, reader))))
@@ -66,6 +76,27 @@ impl FileReader {
                 Ok(Self { first: None, chunks: list.0.into() })
             }
         }
+    }
+
+    /// Leaves out so many bytes.
+    async fn skip(&mut self, blobs: &dyn Blobs, bytes: u64) -> Result<(), StoreError> {
+        let mut left = bytes;
+        while self.first.is_none() && left > 0 {
+            let Some(chunk) = self.chunks.front().copied() else { return Ok(()) };
+            let about = blobs.about(chunk).await?;
+            let about = about.ok_or(StoreError::MissingBlob { digest: chunk })?;
+            self.chunks.pop_front();
+            if about.totals.bytes > left {
+                self.first = Some(blobs.get(chunk).await?.bytes);
+            } else {
+                left -= about.totals.bytes;
+            }
+        }
+        if let Some(first) = &mut self.first {
+            let gone = usize::try_from(left).unwrap_or(usize::MAX).min(first.len());
+            *first = first.slice(gone..);
+        }
+        Ok(())
     }
 
     /// The next stretch of bytes, None at the end.

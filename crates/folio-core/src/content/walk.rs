@@ -14,6 +14,23 @@ pub async fn list_files(
     Ok(entries)
 }
 
+/// Whether a tree has a file at a path.
+pub async fn has_file(blobs: &dyn Blobs, tree: Digest, path: &str) -> Result<bool, StoreError> {
+    let mut here = tree;
+    let mut segments = path.split('/').peekable();
+    while let Some(segment) = segments.next() {
+        let listed = entries(blobs, here, None).await?;
+        let found = listed.into_iter().map(|(_, entry)| entry);
+        let found = found.into_iter().find(|entry| entry.name().as_str() == segment);
+        match (found, segments.peek().is_none()) {
+            (Some(TreeEntry::File { .. }), true) => return Ok(true),
+            (Some(TreeEntry::Directory { digest, .. }), false) => here = digest,
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
 /// Lists every file and directory of a tree, each directory before what it holds.
 pub async fn walk(
     blobs: &dyn Blobs,

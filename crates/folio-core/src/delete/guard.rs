@@ -234,7 +234,8 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
         Pointer::Release { .. }
         | Pointer::ReleaseTag { .. }
         | Pointer::Live { .. }
-        | Pointer::Plan { .. } => {
+        | Pointer::Plan { .. }
+        | Pointer::Marks { .. } => {
             Referrer { kind: "release".to_owned(), name: pointer.to_string() }
         }
     })

@@ -5,9 +5,9 @@
 
 use async_trait::async_trait;
 use folio_model::{
-    Actor, Alias, Answer, AppName, AppVersion, Binding, BuildRecord, Canary, Change, Digest, Entry,
-    Kind, Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag, Target,
-    Timestamp, TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, Binding, BuildRecord, Canary, Change, Digest, Entry, Kind,
+    Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag, Target, Timestamp,
+    TokenRecord, TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -79,15 +79,6 @@ pub struct Page {
 impl Page {
     /// Everything.
     pub const ALL: Self = Self { after: 0, limit: usize::MAX };
-}
-
-/// A stored token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenRecord {
-    /// The SHA-256 of its secret part.
-    pub secret: Digest,
-    /// Who it speaks for.
-    pub actor: Actor,
 }
 
 /// A build that something waits for.
@@ -168,6 +159,9 @@ pub trait State {
 
     /// A token by its public part.
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError>;
+
+    /// Every token that may be used, by its public part.
+    fn tokens(&self) -> Result<Vec<(String, TokenRecord)>, StoreError>;
 
     /// A living unit by name.
     fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError>;

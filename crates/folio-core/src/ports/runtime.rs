@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use folio_model::{
-    AppName, Content, Digest, EnvironmentSpec, Name, Number, Reference, UnitUid, VersionId,
+    Access, AppName, Content, Digest, EnvironmentSpec, Name, Number, Reference, UnitUid, VersionId,
 };
 use futures::future::BoxFuture;
 
@@ -46,6 +46,8 @@ pub struct Plan {
     pub variables: Variables,
     /// Files that it finds beside its code and cannot change: configs and secrets.
     pub files: Vec<PlanFile>,
+    /// Who may call it through the gateway.
+    pub access: Access,
     /// How much of everything it gets.
     pub limits: RunLimits,
     /// What it did so far.

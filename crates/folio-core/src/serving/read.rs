@@ -298,6 +298,7 @@ impl Reader<'_> {
             spec: environment,
             code,
             entrypoint: spec.entrypoint,
+            access: spec.run.access.unwrap_or_default(),
             limits: run_limits(&spec.run, self.limits),
             variables: Variables::default(),
             files: Vec::new(),

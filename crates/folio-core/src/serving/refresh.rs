@@ -59,6 +59,7 @@ impl Drop for Unsettled<'_> {
 impl Folio {
     /// Makes every slot and site that an entry concerns current, and has built what it makes wait.
     pub(crate) async fn refresh(&self, entry: &Entry) -> Result<(), StoreError> {
+        self.tokens.hear(entry);
         let slots = self.serving.table.concerned(entry);
         if !slots.is_empty() {
             self.read_slots(slots).await?;

@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use folio_model::{
     AppName, Edit, Kind, LiveShare, Name, Number, Placement, Qualifier, Reference, ReleaseId,
-    RouteSpec, Subject, TriggerSpec, UnitKey, UnitUid, VersionId,
+    RouteSpec, Snapshot, StaticSpec, Subject, TriggerSpec, UnitKey, UnitUid, VersionId,
 };
 
+use super::assets::Asset;
 use super::sites::{Row, Shown, Site};
 use super::{Meaning, read};
 use crate::Folio;
 use crate::ports::{StandingRelease, State, StoreError};
 use crate::release::Standing;
 use crate::route::{self, served};
-use crate::trigger;
+use crate::{trigger, view};
 
 /// What was read of a site.
 pub(super) struct SiteReading {
@@ -35,13 +36,25 @@ pub(super) enum Shows {
     /// It is as it is known.
     Known(Arc<Shown>),
     /// It is new, or something of it differs.
-    Read { id: ReleaseId, app_version: VersionId, number: Number, rows: Vec<(UnitUid, RowReading)> },
+    Read {
+        id: ReleaseId,
+        app_version: VersionId,
+        number: Number,
+        rows: Vec<(UnitUid, RowReading)>,
+        assets: Vec<(UnitUid, AssetReading)>,
+    },
 }
 
 /// What was read of a route.
 pub(super) enum RowReading {
     Kept(Row),
     Read(Box<NewRow>),
+}
+
+/// What was read of a static item.
+pub(super) enum AssetReading {
+    Kept(Arc<Asset>),
+    Read(Name, Box<StaticSpec>),
 }
 
 /// A route that is made anew.
@@ -114,15 +127,16 @@ impl SiteReader<'_> {
             Some(base) => self.changed(base.number, version.number)?,
             None => None,
         };
-        let rows = match (base, changed) {
+        let (rows, assets) = match (base, changed) {
             (Some(base), Some(mut changed)) => {
                 changed.units.extend(splits);
-                self.rows_from(&map, base, &changed)?
+                let rows = self.rows_from(&map, base, &changed)?;
+                (rows, self.assets_from(&map, base, &changed)?)
             }
-            _ => self.all_rows(&map)?,
+            _ => (self.all_rows(&map)?, self.all_assets(&map)?),
         };
         let (id, app_version) = (found.id.clone(), version.id);
-        Ok(Shows::Read { id, app_version, number: version.number, rows })
+        Ok(Shows::Read { id, app_version, number: version.number, rows, assets })
     }
 
     /// What differs between two app versions; nothing if they are too far apart to tell.
@@ -189,6 +203,46 @@ impl SiteReader<'_> {
             }
         }
         Ok(rows)
+    }
+
+    /// The static items of a release, as far as possible those of another.
+    fn assets_from(
+        &self,
+        map: &Map<'_>,
+        base: &Shown,
+        changed: &Changed,
+    ) -> Result<Vec<(UnitUid, AssetReading)>, StoreError> {
+        let kept = base.items.iter().filter(|(uid, _)| !changed.units.contains(uid));
+        let kept = kept.map(|(uid, asset)| (*uid, AssetReading::Kept(Arc::clone(asset))));
+        let mut assets: Vec<_> = kept.collect();
+        for uid in &changed.units {
+            if let Some(placed) = self.state.placement_at(*uid, map.at)? {
+                assets.extend(self.asset(&placed)?);
+            }
+        }
+        Ok(assets)
+    }
+
+    fn all_assets(&self, map: &Map<'_>) -> Result<Vec<(UnitUid, AssetReading)>, StoreError> {
+        let mut assets = Vec::new();
+        for placed in &map.all()?.statics {
+            assets.extend(self.asset(placed)?);
+        }
+        Ok(assets)
+    }
+
+    /// A static item, if a unit of the release is one.
+    fn asset(&self, placed: &Placement) -> Result<Option<(UnitUid, AssetReading)>, StoreError> {
+        let Some((_, _, snapshot)) = &placed.latest else { return Ok(None) };
+        if placed.kind != Kind::Static {
+            return Ok(None);
+        }
+        match view::snapshot(self.state, *snapshot)? {
+            Snapshot::Static(spec) => {
+                Ok(Some((placed.uid, AssetReading::Read(placed.name.clone(), Box::new(spec)))))
+            }
+            _ => Err(StoreError::corrupt(format!("static snapshot {snapshot}"))),
+        }
     }
 
     /// A route, if a unit of the release is one.
@@ -274,6 +328,7 @@ struct Map<'a> {
 #[derive(Default)]
 struct Placed {
     triggers: Vec<Placement>,
+    statics: Vec<Placement>,
     functions: BTreeMap<Name, Placement>,
 }
 
@@ -301,6 +356,7 @@ impl Map<'_> {
                     all.functions.insert(placed.name.clone(), placed);
                 }
                 Kind::Trigger => all.triggers.push(placed),
+                Kind::Static => all.statics.push(placed),
                 _ => {}
             }
         }

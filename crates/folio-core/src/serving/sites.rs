@@ -9,7 +9,10 @@ use folio_model::{
     Subject, UnitUid, VersionId,
 };
 
-use super::site::{Leads, NewRow, RowReading, Shows, SiteReading, held_function, read_site};
+use super::assets::Asset;
+use super::site::{
+    AssetReading, Leads, NewRow, RowReading, Shows, SiteReading, held_function, read_site,
+};
 use super::{Serving, Slot};
 use crate::Folio;
 use crate::ports::StoreError;
@@ -55,6 +58,10 @@ pub struct Shown {
     pub routes: Vec<Arc<Route>>,
     /// What functions of the release mean to one another, as far as anybody asked.
     pub(super) functions: Mutex<BTreeMap<Name, Arc<Slot>>>,
+    /// Its static items, by name.
+    pub assets: Vec<Arc<Asset>>,
+    /// Its static items by unit.
+    pub(super) items: BTreeMap<UnitUid, Arc<Asset>>,
     /// Its routes by trigger, with the functions whose place in the release they depend on.
     pub(super) rows: BTreeMap<UnitUid, Row>,
 }
@@ -67,6 +74,11 @@ pub(super) struct Row {
 }
 
 impl Shown {
+    /// The place of what it shows in the app's history: more is newer.
+    pub fn age(&self) -> u64 {
+        self.number.get()
+    }
+
     // Nothing that holds the lock leaves it half changed.
     fn functions(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Slot>>> {
         self.functions.lock().unwrap_or_else(PoisonError::into_inner)
@@ -228,7 +240,7 @@ impl Folio {
         for shows in reading.releases {
             let shown = match shows {
                 Shows::Known(shown) => shown,
-                Shows::Read { id, app_version, number, rows } => {
+                Shows::Read { id, app_version, number, rows, assets } => {
                     let mut made = BTreeMap::new();
                     for (uid, row) in rows {
                         made.insert(uid, self.row(&reading.app, row).await?);
@@ -236,8 +248,18 @@ impl Folio {
                     let mut routes: Vec<_> =
                         made.values().map(|row| Arc::clone(&row.route)).collect();
                     routes.sort_by(|a, b| a.name.cmp(&b.name));
-                    let functions = Mutex::default();
-                    Arc::new(Shown { id, app_version, number, routes, functions, rows: made })
+                    let (items, assets) = self.items(assets).await?;
+                    let (functions, rows) = (Mutex::default(), made);
+                    Arc::new(Shown {
+                        id,
+                        app_version,
+                        number,
+                        routes,
+                        functions,
+                        assets,
+                        items,
+                        rows,
+                    })
                 }
             };
             releases.insert(shown.id.clone(), shown);
@@ -248,6 +270,24 @@ impl Folio {
         });
         let (live, tags) = (live.collect(), reading.tags.into_iter().collect());
         Ok(Site { app: reading.app, live, tags, latest: reading.latest, releases })
+    }
+
+    /// Static items by unit and by name.
+    async fn items(
+        &self,
+        read: Vec<(UnitUid, AssetReading)>,
+    ) -> Result<(BTreeMap<UnitUid, Arc<Asset>>, Vec<Arc<Asset>>), StoreError> {
+        let mut items = BTreeMap::new();
+        for (uid, reading) in read {
+            let asset = match reading {
+                AssetReading::Kept(asset) => asset,
+                AssetReading::Read(name, spec) => Arc::new(self.asset(name, *spec).await?),
+            };
+            items.insert(uid, asset);
+        }
+        let mut by_name: Vec<_> = items.values().cloned().collect();
+        by_name.sort_by(|one: &Arc<Asset>, other| one.name.cmp(&other.name));
+        Ok((items, by_name))
     }
 
     /// What a reference means inside a release; nothing if it means the same inside and outside.

@@ -109,7 +109,7 @@ mod tests {
     use std::time::Duration;
 
     use folio_model::{
-        Content, Digest, EnvironmentSpec, Layout, Number, RuntimeKind, UnitUid, VersionId,
+        Access, Content, Digest, EnvironmentSpec, Layout, Number, RuntimeKind, UnitUid, VersionId,
     };
     use proptest::prelude::*;
 
@@ -141,6 +141,7 @@ mod tests {
                 scale_max: 1,
                 requests_per_worker: None,
             },
+            access: Access::Public,
             meter: Arc::new(Meter::default()),
         })
     }

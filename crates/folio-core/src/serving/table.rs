@@ -168,6 +168,9 @@ fn touched(edit: &Edit, tell: &mut dyn FnMut(Interest)) {
             }
         }
         Edit::Describe { .. } | Edit::Own { .. } => {}
-        Edit::CreateApp { .. } | Edit::DeleteApp { .. } | Edit::AddToken { .. } => {}
+        Edit::CreateApp { .. }
+        | Edit::DeleteApp { .. }
+        | Edit::AddToken { .. }
+        | Edit::RevokeToken { .. } => {}
     }
 }

@@ -75,6 +75,7 @@ fn changed(
         Edit::CreateApp { .. }
         | Edit::DeleteApp { .. }
         | Edit::AddToken { .. }
+        | Edit::RevokeToken { .. }
         | Edit::Built { .. }
         | Edit::Forget { .. } => Ok(None),
     }

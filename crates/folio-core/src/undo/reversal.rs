@@ -36,7 +36,14 @@ impl Reversal {
         let seq = entry.seq;
         let mut reversal = Self { seq, ..Self::default() };
         let mut edits = Vec::new();
+        if entry.edits.iter().all(is_of_marks) {
+            return Err(Error::Permanent(seq));
+        }
         for edit in entry.edits.into_iter().rev() {
+            if is_of_marks(&edit) {
+                // What is said about an object is of what it was then; it says itself what it is now.
+                continue;
+            }
             if entry.app_version.is_some() && is_of_releases(&edit) {
                 // What takes a change back makes a release of its own; the one it made stays what it is.
                 continue;
@@ -86,6 +93,7 @@ impl Reversal {
             Edit::CreateApp { .. }
             | Edit::DeleteApp { .. }
             | Edit::AddToken { .. }
+            | Edit::RevokeToken { .. }
             | Edit::Built { .. }
             | Edit::Forget { .. } => {}
         }
@@ -251,6 +259,11 @@ fn taken_back(edit: Edit) -> Option<Edit> {
         Edit::Move { pointer: Pointer::Release { .. } | Pointer::Plan { .. }, .. } => None,
         _ => edit.inverse(),
     }
+}
+
+/// Whether a step only says something about an object.
+fn is_of_marks(edit: &Edit) -> bool {
+    matches!(edit, Edit::Move { pointer: Pointer::Marks { .. }, .. })
 }
 
 /// Whether a step is about what can be reached, which follows from what was changed.

@@ -27,6 +27,9 @@ impl Methods {
     /// No methods.
     pub const NONE: Self = Self(0);
 
+    /// Those that read.
+    pub const READING: Self = Self(GET | HEAD);
+
     /// The methods of these names; all if there are none.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let bit =

@@ -15,6 +15,7 @@ use crate::generated::kinds::fission_io_v1::{
 use crate::generated::kinds::storage;
 
 const PACKAGE: &str = "package@fission.io/v1";
+const SECRETS: &str = "secrets@fission.io/v1";
 const STRATEGY: &str = "InvokeStrategy@fission.io/v1";
 
 impl Augment<storage::FunctionSpec> for FunctionSpec {
@@ -26,8 +27,10 @@ impl Augment<storage::FunctionSpec> for FunctionSpec {
         let strategy = replace(&mut self.invoke_strategy, FunctionSpecInvokeStrategy::empty());
         let (timeout, idle) = (self.function_timeout.take(), self.idletimeout.take());
         let (requests, once) = (self.requests_per_pod.take(), self.once_only.take());
+        let secrets = self.secrets.take();
         let mut hub: storage::FunctionSpec = self.up()?;
         let bag = &mut hub.bag;
+        bag.put(SECRETS, secrets);
         hub.environment = environment.up(bag);
         (hub.package, hub.entrypoint) = package_up(package, bag);
         let mut run = storage::FunctionSpecRun {
@@ -54,6 +57,7 @@ impl Augment<storage::FunctionSpec> for FunctionSpec {
         let requests_per_pod = lens::down::<Concurrency>(&run.concurrency, bag)?;
         let once_only = lens::down::<OnceOnly>(&run.requests_per_worker, bag)?;
         let invoke_strategy = strategy_down(&run, bag)?;
+        let secrets = bag.take(SECRETS)?;
         Ok(Self {
             environment,
             function_timeout,
@@ -62,6 +66,7 @@ impl Augment<storage::FunctionSpec> for FunctionSpec {
             once_only,
             package,
             requests_per_pod,
+            secrets,
             ..Self::down(stored)?
         })
     }
@@ -75,6 +80,8 @@ impl Augment<storage::FunctionSpec> for FunctionSpec {
         if stored.entrypoint.value() == new.entrypoint.value() {
             new.entrypoint = stored.entrypoint.take();
         }
+        // Fission's are beside them, in the bag.
+        new.secrets = stored.secrets.take();
         match stored.run.take() {
             Field::Value(stored) => {
                 let written = new.run.take().into_value().unwrap_or_default();

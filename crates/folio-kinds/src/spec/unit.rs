@@ -90,6 +90,18 @@ fn complete(kind: &str, hub: &mut Value, contents: Contents) {
         let open = Digest::of(b"").to_string();
         package.insert("snapshot".to_owned(), open.into());
     }
+    if kind == "Function" {
+        for list in ["configs", "secrets"] {
+            let pins = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+            for pin in pins.filter_map(Value::as_object_mut) {
+                pin.insert("snapshot".to_owned(), Digest::of(b"").to_string().into());
+            }
+        }
+    }
+    if kind == "StaticAsset" {
+        let content = contents.deployment.and_then(|content| to_value(content).ok());
+        spec.extend(content.map(|content| ("content".to_owned(), content)));
+    }
     if kind == "Package" {
         let files = [("source", contents.source), ("deployment", contents.deployment)];
         for (side, content) in files {

@@ -106,6 +106,7 @@ impl Place {
 
 pub(crate) fn plan(runtime: RuntimeKind, code: Content, entrypoint: Option<&str>) -> Plan {
     Plan {
+        access: folio_model::Access::Public,
         app: "default".parse().unwrap(),
         function: "hello".parse().unwrap(),
         unit: UnitUid(uuid::Uuid::from_u128(1)),

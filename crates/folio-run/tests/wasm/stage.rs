@@ -138,6 +138,7 @@ pub(super) async fn read(body: Body) -> Result<Bytes, String> {
 
 fn plan(code: &[u8]) -> Plan {
     Plan {
+        access: folio_model::Access::Public,
         app: "default".parse().unwrap(),
         function: "hello".parse().unwrap(),
         unit: UnitUid(uuid::Uuid::from_u128(1)),

@@ -1,7 +1,7 @@
 //! Applies a change to the rows in memory. Every edit is compared with what is there before it is made; the
 //! first that does not fit refuses the change, and the caller rolls back. Start at [`Rows::apply`].
 
-use folio_core::ports::{State, StoreError, TokenRecord};
+use folio_core::ports::{State, StoreError};
 use folio_model::{
     AppName, Change, Digest, Draft, Edit, Entry, Kind, Number, Origin, Owner, Snapshot, Unit,
     UnitKey, UnitUid, Version, VersionKey,
@@ -62,10 +62,14 @@ impl Rows {
                 ensure(bare && self.has_app(app)?, || format!("app `{app}`"))?;
                 self.apps.put(app.clone(), false);
             }
-            Edit::AddToken { id, secret, actor } => {
+            Edit::AddToken { id, token } => {
                 ensure(!self.tokens.has(id), || format!("token `{id}`"))?;
-                let token = TokenRecord { secret: *secret, actor: actor.clone() };
-                self.tokens.put(id.clone(), token);
+                self.tokens.put(id.clone(), token.clone());
+            }
+            Edit::RevokeToken { id, token } => {
+                let known = self.tokens.get(id) == Some(token);
+                ensure(known, || format!("token `{id}`"))?;
+                self.tokens.remove(id);
             }
             Edit::CreateUnit { uid, key, origin } => self.create_unit(*uid, key, *origin, seq)?,
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,

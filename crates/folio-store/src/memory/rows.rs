@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folio_core::ports::{StandingBinding, StandingCanary, TokenRecord};
+use folio_core::ports::{StandingBinding, StandingCanary};
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Place, Placement, Pointer, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid, Version,
-    VersionId, VersionKey,
+    Place, Placement, Pointer, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 

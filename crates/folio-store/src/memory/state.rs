@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use folio_core::ports::{
     Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
-    StandingTrigger, State, StoreError, TokenRecord,
+    StandingTrigger, State, StoreError,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
-    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey,
+    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 
@@ -31,6 +31,10 @@ impl State for Rows {
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
         Ok(self.tokens.get(&id.to_owned()).cloned())
+    }
+
+    fn tokens(&self) -> Result<Vec<(String, TokenRecord)>, StoreError> {
+        Ok(self.tokens.range(..).map(|(id, token)| (id.clone(), token.clone())).collect())
     }
 
     fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
@@ -417,7 +421,8 @@ impl Rows {
             | Snapshot::Environment(_)
             | Snapshot::Trigger(_)
             | Snapshot::Config(_)
-            | Snapshot::Secret(_) => None,
+            | Snapshot::Secret(_)
+            | Snapshot::Static(_) => None,
         });
         let both = own.into_iter().chain(pinned);
         both.flat_map(Snapshot::contents).map(|content| content.tree)

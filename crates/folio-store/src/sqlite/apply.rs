@@ -127,7 +127,8 @@ pub(super) fn package_pin(snapshot: &Snapshot) -> Option<Digest> {
         | Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => None,
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => None,
     }
 }
 

@@ -26,7 +26,9 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/011_named.sql")),
     Step::plain(include_str!("../schema/012_splits.sql")),
     Step::plain(include_str!("../schema/013_releases.sql")),
-    Step::plain(include_str!("../schema/015_executions.sql")),
+    Step::plain(include_str!("../schema/014_token_terms.sql")),
+    Step::plain(include_str!("../schema/015_marks.sql")),
+    Step::plain(include_str!("../schema/016_executions.sql")),
 ];
 
 /// What turns one schema into the next.

@@ -3,12 +3,12 @@
 
 use folio_core::ports::{
     Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
-    StandingTrigger, State, StoreError, TokenRecord,
+    StandingTrigger, State, StoreError,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey,
+    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit,
+    UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 
@@ -102,6 +102,10 @@ impl State for Newest<'_> {
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
         self.seen().token(id)
+    }
+
+    fn tokens(&self) -> Result<Vec<(String, TokenRecord)>, StoreError> {
+        self.seen().tokens()
     }
 
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {

@@ -3,12 +3,12 @@
 
 use folio_core::ports::{
     Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
-    StandingTrigger, State, StoreError, TokenRecord,
+    StandingTrigger, State, StoreError,
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
-    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey,
+    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey,
 };
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -40,6 +40,10 @@ impl State for Seen<'_> {
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
         units::token(self.0, id)
+    }
+
+    fn tokens(&self) -> Result<Vec<(String, TokenRecord)>, StoreError> {
+        units::tokens(self.0)
     }
 
     fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use folio_core::ports::Ledger;
 use folio_model::{
-    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Placement, Snapshot, UnitUid,
-    Version,
+    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Placement, Snapshot,
+    TokenRecord, TokenTerms, UnitUid, Version,
 };
 use folio_testkit::conformance::ledger::world::{
     World, actor, draft, environment, failed, function, number, package, route, source, succeeded,
     version_id,
 };
-use folio_testkit::dump;
+use folio_testkit::{Depth, dump};
 use serde_json::{Value, json};
 
 use super::{Db, Options, SqliteLedger};
@@ -47,8 +47,11 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
     };
     let token = Edit::AddToken {
         id: format!("t-{}", world.app),
-        secret: Digest::of(b"secret"),
-        actor: actor(),
+        token: TokenRecord {
+            secret: Digest::of(b"secret"),
+            actor: actor(),
+            terms: TokenTerms::default(),
+        },
     };
     let body = json!("done");
     let publish = Change {
@@ -103,5 +106,5 @@ async fn dumped(
     app: &AppName,
 ) -> Result<Value, folio_core::ports::StoreError> {
     let app = app.clone();
-    ledger.db.read(move |conn| dump(&super::state::Seen(conn), &app)).await
+    ledger.db.read(move |conn| dump(&super::state::Seen(conn), &app, Depth::Whole)).await
 }

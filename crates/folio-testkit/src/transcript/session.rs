@@ -29,6 +29,7 @@ impl Session {
     pub fn start(program: &Path, flags: &[String]) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         std::fs::create_dir(directory.path().join("work"))?;
+        std::fs::create_dir(directory.path().join("tools"))?;
         let (program, flags) = (program.to_owned(), flags.to_vec());
         let mut session = Self { directory, program, flags, server: None };
         session.start_again()?;
@@ -69,7 +70,18 @@ impl Session {
 
     /// Writes a file where commands run, with a line break at its end.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
-        Ok(std::fs::write(self.directory().join(name), format!("{text}\n"))?)
+        let path = self.directory().join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        Ok(std::fs::write(path, format!("{text}\n"))?)
+    }
+
+    /// Has commands find a program under a name before any other.
+    pub fn add_tool(&self, name: &str, program: &Path) -> Result<()> {
+        Ok(std::os::unix::fs::symlink(program, self.tools().join(name))?)
+    }
+
+    fn tools(&self) -> PathBuf {
+        self.directory.path().join("tools")
     }
 
     /// Where commands run.
@@ -86,12 +98,14 @@ impl Session {
     pub fn run(&self, line: &str) -> Result<Vec<String>> {
         let (mut output, writer) = std::io::pipe()?;
         let bin = self.program.parent().context("the program lies in a directory")?;
+        let tools = self.tools();
+        let path = format!("{}:{}", tools.display(), path(bin, &clients(&self.program)));
         let mut shell = command(Path::new("bash"));
         shell
             .args(["-c", line])
             .current_dir(self.directory())
             .env_clear()
-            .env("PATH", path(bin, &clients(&self.program)))
+            .env("PATH", path)
             .env("HOME", self.directory())
             .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
             .env("LC_ALL", "C.UTF-8")

@@ -1,4 +1,4 @@
-//! `folio convert` and `folio explain`: manifests in any served version, without a server.
+//! `folio convert`, `folio crds` and `folio explain`: manifests in any served version, without a server.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,14 @@ pub(crate) struct Convert {
     /// The version to convert to
     #[arg(long, value_name = "VERSION", default_value = folio_kinds::HUB_VERSION)]
     to: String,
+}
+
+/// What to declare.
+#[derive(Debug, Args)]
+pub(crate) struct Crds {
+    /// Have the cluster convert between versions at this address, where folio's `/convert` is
+    #[arg(long, value_name = "URL")]
+    convert: Option<String>,
 }
 
 /// What to explain.
@@ -57,6 +65,11 @@ pub(crate) fn convert(convert: &Convert, format: Format) -> Result<()> {
     print(&values, format)?;
     talk.iter().for_each(|line| output::talk(line));
     Ok(())
+}
+
+/// Prints the declarations of every kind.
+pub(crate) fn crds(crds: &Crds, format: Format) -> Result<()> {
+    print(&folio_kinds::crds(crds.convert.as_deref()), format)
 }
 
 /// Prints what a kind or a property is.

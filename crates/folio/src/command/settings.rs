@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use folio_core::request::Mounting;
-use folio_model::RunSettings;
+use folio_model::{Access, RunSettings};
 
 /// How a function is run.
 #[derive(Debug, Default, Args)]
@@ -40,6 +40,30 @@ pub(crate) struct RunFlags {
     /// Give each request a fresh worker
     #[arg(long, visible_alias = "yolo", conflicts_with = "requests_per_worker")]
     onceonly: bool,
+    /// Who may call it through the gateway: everybody, holders of a token, or other functions only
+    #[arg(long, value_name = "WHO", value_enum)]
+    access: Option<AccessName>,
+}
+
+/// Who may call a function through the gateway.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AccessName {
+    /// Everybody
+    Public,
+    /// Whoever has a token that allows to call functions of the app
+    Token,
+    /// Other functions and triggers of the app only
+    Internal,
+}
+
+impl From<AccessName> for Access {
+    fn from(name: AccessName) -> Self {
+        match name {
+            AccessName::Public => Self::Public,
+            AccessName::Token => Self::Token,
+            AccessName::Internal => Self::Internal,
+        }
+    }
 }
 
 /// What a function reads, in place of what it reads so far.
@@ -94,6 +118,7 @@ impl RunFlags {
             scale_min: self.minscale,
             scale_max: self.maxscale,
             requests_per_worker: self.requests_per_worker.or(self.onceonly.then_some(1)),
+            access: self.access.map(Access::from),
         }
     }
 }
@@ -114,7 +139,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of bytes; a bare number is mebibytes, as Fission has it.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 6] = [
         ("KiB", 1 << 10),
         ("MiB", 1 << 20),

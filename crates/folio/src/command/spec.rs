@@ -16,7 +16,7 @@ use super::{Session, version};
 use crate::client::Items;
 use crate::output;
 use crate::problem::Problem;
-use crate::spec::{self, CONFIG_FILE, Labels, Manifest, Recall, Spec, Wanted};
+use crate::spec::{self, APP_FILE, CONFIG_FILE, Labels, Manifest, Recall, Spec, Wanted};
 
 /// What can be done with a directory of manifests.
 #[derive(Debug, Subcommand)]
@@ -66,6 +66,17 @@ pub(crate) struct Init {
     /// The directory to make
     #[arg(long, value_name = "DIR", default_value = "specs")]
     specdir: PathBuf,
+}
+
+/// Where to write an app's file.
+#[derive(Debug, Args)]
+pub(crate) struct InitApp {
+    /// The directory of the app
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// The deployment's name [default: that of the directory]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
 }
 
 /// What to look at.
@@ -151,6 +162,9 @@ pub(crate) struct List {
     deployid: Option<String>,
 }
 
+/// The directory that is meant where none is named.
+const USUAL_DIRECTORY: &str = "specs";
+
 /// Runs one command.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
@@ -169,9 +183,53 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
 /// Gives everything that changed a version.
 pub(crate) async fn deploy(session: &Session, command: VersionApply) -> Result<()> {
     let VersionApply { directory, specdir, applying } = command;
-    let directory = specdir.unwrap_or(directory);
+    let directory = app_file(specdir.unwrap_or(directory));
     let (form, rest) = (Form::Versions, Rest::Delete);
     Applier { session, directory, form, rest, applying }.run().await
+}
+
+/// The app's own file, where there is one beside or in a directory.
+fn app_file(directory: PathBuf) -> PathBuf {
+    let beside = directory.parent().map(|above| above.join(APP_FILE)).unwrap_or_default();
+    let usual = directory.as_os_str() == USUAL_DIRECTORY && beside.is_file();
+    let inside = directory.join(APP_FILE);
+    match (usual, inside.is_file()) {
+        (true, _) => beside,
+        (_, true) => inside,
+        _ => directory,
+    }
+}
+
+/// Writes an app's file, with every field explained.
+pub(crate) fn init_app(init: &InitApp) -> Result<()> {
+    let file = init.directory.join(APP_FILE);
+    if file.exists() {
+        let problem = Problem::new(format!("`{}` exists already", file.display()));
+        return Err(problem.hint("edit it, then `folio deploy`").into());
+    }
+    let current = init.directory.canonicalize();
+    let current = current.with_context(|| format!("there is no `{}`", init.directory.display()))?;
+    let own = current.file_name().and_then(|name| name.to_str()).unwrap_or("app");
+    let name = init.name.clone().unwrap_or_else(|| kubified(own));
+    for (path, text) in [("functions/hello.js", HELLO), ("public/index.html", PAGE)] {
+        let path = init.directory.join(path);
+        let context = || format!("cannot write `{}`", path.display());
+        if !path.exists() {
+            std::fs::create_dir_all(path.parent().unwrap_or(&path)).with_context(context)?;
+            std::fs::write(&path, text).with_context(context)?;
+        }
+    }
+    let text = spec::STARTER.replacen("NAME", &name, 1);
+    std::fs::write(&file, text).with_context(|| format!("cannot write `{}`", file.display()))?;
+    output::print(&format!("{} written; `folio deploy` deploys it", file.display()))
+}
+
+const HELLO: &str = "module.exports = async () => ({ status: 200, body: \"hello\\n\" });\n";
+const PAGE: &str = "<!doctype html>\n<title>hello</title>\n<h1>hello</h1>\n";
+
+/// Prints the JSON Schema of an app's file.
+pub(crate) fn schema() -> Result<()> {
+    output::print(&format!("{:#}", spec::AppManifest::schema()))
 }
 
 fn init(init: &Init) -> Result<()> {
@@ -382,7 +440,10 @@ impl Applier<'_> {
             Recall::Afresh(_) if *commitlabel || *force_namespace => Recall::Afresh(None),
             other => other,
         };
-        let mut spec = Spec::read_with(&self.directory, specignore.as_deref(), recall)?;
+        let mut spec = match self.directory.is_file() {
+            true => spec::AppManifest::read(&self.directory)?.spec(&self.directory)?,
+            false => Spec::read_with(&self.directory, specignore.as_deref(), recall)?,
+        };
         if *commitlabel {
             label(&mut spec);
         }

@@ -148,7 +148,8 @@ pub(crate) fn spec(details: Details, spec: &Snapshot) -> Details {
         Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => details,
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => details,
     }
 }
 
@@ -168,6 +169,7 @@ fn run(details: Details, run: &RunSettings) -> Details {
         .line("Scale min", number(run.scale_min))
         .line("Scale max", number(run.scale_max))
         .line("Requests per worker", number(run.requests_per_worker))
+        .line("Access", run.access.unwrap_or_default())
 }
 
 /// The environment a spec names.

@@ -4,9 +4,11 @@
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
+use globset::GlobSet;
 
 use crate::memory::Stamp;
 use crate::problem::Problem;
@@ -38,6 +40,23 @@ pub(crate) struct Item {
     pub(crate) from: PathBuf,
     /// What the file system says of it.
     pub(crate) about: Metadata,
+    /// What of a directory is left out.
+    pub(crate) except: Option<Arc<Except>>,
+}
+
+/// Files and directories that are left out wherever they are.
+#[derive(Debug)]
+pub(crate) struct Except {
+    /// Where patterns start.
+    pub(crate) root: PathBuf,
+    /// What they match is left out.
+    pub(crate) patterns: GlobSet,
+}
+
+impl Except {
+    fn has(&self, path: &Path) -> bool {
+        path.strip_prefix(&self.root).is_ok_and(|below| self.patterns.is_match(below))
+    }
 }
 
 /// One directory.
@@ -91,7 +110,7 @@ impl Walked {
     /// Everything below a directory.
     pub(super) fn directory(root: &Path) -> Result<Self> {
         let mut walked = Self::default();
-        walked.root = walked.below(root, String::new())?;
+        walked.root = walked.below(root, String::new(), None)?;
         Ok(walked)
     }
 
@@ -100,11 +119,11 @@ impl Walked {
         let mut walked = Self::default();
         for Chosen { name, items } in chosen {
             let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
-            for Item { name: item, from, about } in items {
+            for Item { name: item, from, about, except } in items {
                 let path = format!("{name}/{item}");
                 let entry = if about.is_dir() {
                     let first = walked.files.len();
-                    let below = walked.below(from, path.clone())?;
+                    let below = walked.below(from, path.clone(), except.as_deref())?;
                     for file in &mut walked.files[first..] {
                         let rest = file.path.strip_prefix(&format!("{path}/"));
                         file.from = rest.map(|rest| from.join(rest));
@@ -124,12 +143,20 @@ impl Walked {
         Ok(walked)
     }
 
-    fn below(&mut self, directory: &Path, path: String) -> Result<Directory> {
+    fn below(
+        &mut self,
+        directory: &Path,
+        path: String,
+        except: Option<&Except>,
+    ) -> Result<Directory> {
         let context = || format!("cannot read `{}`", directory.display());
         let mut entries = Vec::new();
         let mut deeper = Vec::new();
         for entry in std::fs::read_dir(directory).with_context(context)? {
             let entry = entry.with_context(context)?;
+            if except.is_some_and(|except| except.has(&entry.path())) {
+                continue;
+            }
             let (name, path) = path_of(&entry, &path)?;
             let kind = entry.file_type().with_context(context)?;
             if kind.is_dir() {
@@ -145,7 +172,7 @@ impl Walked {
         }
         // Only now, so that no more than one directory is open at a time.
         for (name, directory, path) in deeper {
-            entries.push((name, Entry::Directory(self.below(&directory, path)?)));
+            entries.push((name, Entry::Directory(self.below(&directory, path, except)?)));
         }
         Ok(Directory { path, entries })
     }

@@ -35,7 +35,7 @@ pub(super) async fn admit(folio: &Folio, data: &Path) -> Result<Option<PathBuf>>
     Ok(Some(path))
 }
 
-/// Who administers a server.
+/// Who may do everything.
 pub(super) fn actor() -> Actor {
     "admin".parse().expect("a word is an actor")
 }

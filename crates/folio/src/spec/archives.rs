@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use folio_model::EntryName;
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
-use crate::content::Item;
+use crate::content::{Except, Item};
 
 /// An archive of a spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -24,8 +25,23 @@ pub(crate) struct ArchiveSpec {
     pub(super) rootdir: Option<String>,
     /// What is in it.
     pub(super) include: Vec<String>,
-    /// What of that is not.
+    /// What of that is not, on any level.
     pub(super) exclude: Vec<String>,
+    /// What its files are to be.
+    #[serde(skip)]
+    pub(super) shape: Shape,
+}
+
+/// What the files of an archive are to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// An archive that is unpacked, one file that is handed over as it is, or else a directory.
+    #[default]
+    AsFound,
+    /// A directory, however much is in it.
+    Directory,
+    /// One file, whatever it holds.
+    File,
 }
 
 /// What an archive holds.
@@ -40,29 +56,32 @@ pub(super) enum Held {
 }
 
 impl ArchiveSpec {
-    /// Finds what it holds. Directories are whole, unless something in them is excluded.
+    /// Finds what it holds.
     pub(super) fn find(&self, specs: &Path) -> Result<Held> {
         let beside = || specs.parent().map(Path::to_owned).unwrap_or_default();
         let root = self.rootdir.as_ref().map_or_else(beside, PathBuf::from);
         let root = if root.as_os_str().is_empty() { PathBuf::from(".") } else { root };
-        if let [only] = &self.include[..]
+        if self.shape == Shape::AsFound
+            && let [only] = &self.include[..]
             && let path = root.join(only)
             && path.extension().is_some_and(|end| end == "zip")
             && path.is_file()
         {
             return Ok(Held::Archive(path));
         }
-        let excluded = self.excluded()?;
+        let patterns = self.excluded()?;
+        let except = (!patterns.is_empty())
+            .then(|| Arc::new(Except { root: root.clone(), patterns: patterns.clone() }));
         let mut items = BTreeMap::new();
         for pattern in &self.include {
             for found in expand(&root, pattern)? {
-                self.add(&root, found, &excluded, &mut items)?;
+                self.add(&root, found, &patterns, &mut items)?;
             }
         }
         let named = |(name, (from, about)): (String, Match)| -> Result<_> {
             let name: EntryName =
                 name.parse().with_context(|| format!("cannot use `{name}` as a name"))?;
-            Ok(Item { name, from, about })
+            Ok(Item { name, from, about, except: except.clone() })
         };
         let mut items = items.into_iter().map(named).collect::<Result<Vec<_>>>()?;
         match items.len() {
@@ -70,12 +89,14 @@ impl ArchiveSpec {
                 let root = root.display();
                 bail!("archive '{}' is empty: its patterns match nothing below `{root}`", self.name)
             }
-            1 if items[0].about.is_file() => Ok(Held::File(items.remove(0))),
+            1 if items[0].about.is_file() && self.shape != Shape::Directory => {
+                Ok(Held::File(items.remove(0)))
+            }
             _ => Ok(Held::Items(items)),
         }
     }
 
-    /// Adds what a pattern matched under its last name. A directory in which something is excluded is taken apart.
+    /// Adds what a pattern matched under its last name.
     fn add(
         &self,
         root: &Path,
@@ -88,14 +109,6 @@ impl ArchiveSpec {
             return Ok(());
         }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if about.is_dir() && !excluded.is_empty() && holds_excluded(root, &path, excluded)? {
-            bail!(
-                "archive '{}' excludes something inside `{}`, which it includes as a whole; \
-                 include its contents by pattern, such as `dir/*`, and exclude from those",
-                self.name,
-                below.display()
-            );
-        }
         if let Some((other, _)) = items.insert(name.clone(), (path.clone(), about))
             && other != path
         {
@@ -121,17 +134,6 @@ impl ArchiveSpec {
         }
         Ok(set.build()?)
     }
-}
-
-fn holds_excluded(root: &Path, directory: &Path, excluded: &GlobSet) -> Result<bool> {
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        let below = path.strip_prefix(root).unwrap_or(&path);
-        if excluded.is_match(below) || path.is_dir() && holds_excluded(root, &path, excluded)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// A path that a pattern matches, and what the file system says of it.
@@ -229,7 +231,6 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         };
         fails(&["nothing/*"], &[], "is empty");
-        fails(&["hello"], &["hello/sub/*"], "includes as a whole");
         fails(&["hello/[a"], &[], "no pattern");
     }
 }

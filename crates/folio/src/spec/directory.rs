@@ -49,7 +49,7 @@ pub(crate) struct Spec {
     pub(super) memory: Option<Memory>,
     /// Whether nothing is to be taken for known.
     pub(super) afresh: bool,
-    causes: Vec<Cause>,
+    pub(super) causes: Vec<Cause>,
 }
 
 /// What to make of what is remembered.
@@ -92,6 +92,8 @@ pub(crate) struct Manifest {
     /// The file it is in.
     pub(crate) file: PathBuf,
     pub(super) said: Said,
+    /// The archive that one of its parts is, where the manifest itself does not say so.
+    pub(super) content: Option<(Side, String)>,
 }
 
 /// What a manifest says.
@@ -155,6 +157,10 @@ impl Manifest {
 
     /// Where the files of a part come from.
     pub(super) fn origin(&self, side: Side) -> Result<Origin, String> {
+        if let Some((own, archive)) = &self.content {
+            let archive = (*own == side).then(|| archive.clone());
+            return Ok(archive.map_or(Origin::Nothing, Origin::Archive));
+        }
         match &self.said {
             Said::Now(value) if value["kind"] != "Package" => Ok(Origin::Nothing),
             Said::Now(_) => fetch::origin(self.part(side)),
@@ -265,7 +271,8 @@ impl Spec {
             Known::Deployment(owner) => self.add_deployment(owner),
             Known::Manifest { at, before } => {
                 let file = path.to_owned();
-                self.add_manifest(Manifest { at, file, said: Said::Before(before) });
+                let (said, content) = (Said::Before(before), None);
+                self.add_manifest(Manifest { at, file, said, content });
             }
             Known::Remark(remark) => self.add_remark(remark),
         }
@@ -347,7 +354,8 @@ impl Spec {
         let place = (document.line + leading_lines(document.text), 1);
         let at = at(path, place);
         let value = written.manifest.as_value();
-        self.add_manifest(Manifest { at, file: path.to_owned(), said: Said::Now(value) });
+        let (file, said) = (path.to_owned(), Said::Now(value));
+        self.add_manifest(Manifest { at, file, said, content: None });
     }
 
     /// Every archive that is named exists, and every one that exists is named.

@@ -127,7 +127,7 @@ fn held(path: std::path::PathBuf, name: &str) -> Result<Held> {
     }
     let name: EntryName = name.parse().unwrap_or_else(|_| "user".parse().expect("a name"));
     let about = path.metadata().with_context(|| format!("cannot read `{}`", path.display()))?;
-    Ok(Held::File(Item { name, from: path, about }))
+    Ok(Held::File(Item { name, from: path, about, except: None }))
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use folio_core::ports::{Clock, SystemClock};
 use folio_model::{Digest, Owner};
 
-use super::archives::ArchiveSpec;
+use super::archives::{ArchiveSpec, Shape};
 use super::directory::{Before, Holds, Said, Side, Spec, SpecFile};
 use super::fetch::Origin;
 use crate::memory::{self, Reader, Stamp, Writer};
@@ -129,7 +129,7 @@ fn encode(files: &HashMap<String, KnownFile>) -> Vec<u8> {
 
 fn encode_known(bytes: &mut Writer, known: &Known) {
     match known {
-        Known::Archive(ArchiveSpec { name, at, rootdir, include, exclude }) => {
+        Known::Archive(ArchiveSpec { name, at, rootdir, include, exclude, .. }) => {
             bytes.numbers(&[0]);
             bytes.text(name);
             bytes.text(at);
@@ -185,6 +185,7 @@ fn decode_known(rest: &mut Reader<'_>) -> Option<Known> {
             rootdir: decode_maybe(rest)?,
             include: decode_texts(rest)?,
             exclude: decode_texts(rest)?,
+            shape: Shape::AsFound,
         }),
         1 => Known::Deployment(Owner { uid: rest.text()?, name: rest.text()? }),
         2 => {
@@ -215,6 +216,7 @@ mod tests {
         let text = str::to_owned;
         let known = vec![
             Known::Archive(ArchiveSpec {
+                shape: Shape::AsFound,
                 name: text("code"),
                 at: text("specs/a.yaml:1:1"),
                 rootdir: Some(text("..")),

@@ -691,7 +691,6 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         bag.put("provisionedConcurrency@fission.io/v1", self.provisioned_concurrency);
         bag.put("resources@fission.io/v1", self.resources);
         bag.put("retainPods@fission.io/v1", self.retain_pods);
-        bag.put("secrets@fission.io/v1", self.secrets);
         bag.put("state@fission.io/v1", self.state);
         bag.put("streaming@fission.io/v1", self.streaming);
         bag.put("tool@fission.io/v1", self.tool);
@@ -722,7 +721,7 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             requests_per_pod: Field::Absent,
             resources: bag.take("resources@fission.io/v1").at("resources")?,
             retain_pods: bag.take("retainPods@fission.io/v1").at("retainPods")?,
-            secrets: bag.take("secrets@fission.io/v1").at("secrets")?,
+            secrets: Field::Absent,
             state: bag.take("state@fission.io/v1").at("state")?,
             streaming: bag.take("streaming@fission.io/v1").at("streaming")?,
             tool: bag.take("tool@fission.io/v1").at("tool")?,
@@ -735,6 +734,7 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         if let Some(hook) = Self::AUGMENT {
             (hook.complete)(&mut stored, new);
         }
+        hub::keep(stored.configs, &mut new.configs);
         hub::keep(stored.environment_snapshot, &mut new.environment_snapshot);
         new.bag.overlay(stored.bag, &[
             "*@fission.io/v1", "InvokeStrategy@fission.io/v1", "concurrency@fission.io/v1",
@@ -752,7 +752,7 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
 
 const _: () = assert!(
     Probe::<(FunctionSpec, storage::FunctionSpec)>::AUGMENT.is_some(),
-    "`environment`, `functionTimeout`, `idletimeout`, `InvokeStrategy`, `onceOnly`, `package`, `requestsPerPod` of `FunctionSpec` is converted by hand: implement `hub::Augment`"
+    "`environment`, `functionTimeout`, `idletimeout`, `InvokeStrategy`, `onceOnly`, `package`, `requestsPerPod`, `secrets` of `FunctionSpec` is converted by hand: implement `hub::Augment`"
 );
 
 /// `FunctionSpecConfigmaps`.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::storage;
 pub use super::folio_dev_v1beta1::{
-    FunctionSpecPackage, FunctionSpecRun, HTTPTriggerSpecCors, HTTPTriggerSpecTargets,
+    FunctionSpecPackage, HTTPTriggerSpecCors, HTTPTriggerSpecTargets,
 };
 
 /// Alias splits calls among versions of one function.
@@ -530,6 +530,83 @@ impl Spoke<storage::CanaryConfigStatus> for CanaryConfigStatus {
     }
 }
 
+/// Config is settings that functions read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// The name and what else identifies and marks the object.
+    pub metadata: Value,
+    /// What it says.
+    pub spec: ConfigSpec,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::Config> for Config {
+    const AUGMENT: Option<AugmentHook<Self, storage::Config>> =
+        Probe::<(Self, storage::Config)>::AUGMENT;
+
+    fn up(self) -> Result<storage::Config> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::Config {
+            metadata: Field::Value(self.metadata),
+            spec: Field::Value(self.spec).into_hub().at("spec")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::Config) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            metadata: hub.metadata.required().at("metadata")?,
+            spec: Field::from_hub(hub.spec).and_then(Field::required).at("spec")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::Config, new: &mut storage::Config) {
+        Field::<ConfigSpec>::overlay(stored.spec, &mut new.spec);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// What it says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfigSpec {
+    /// The values by key, nested as one writes them.
+    pub values: Value,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::ConfigSpec> for ConfigSpec {
+    const AUGMENT: Option<AugmentHook<Self, storage::ConfigSpec>> =
+        Probe::<(Self, storage::ConfigSpec)>::AUGMENT;
+
+    fn up(self) -> Result<storage::ConfigSpec> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::ConfigSpec {
+            values: Field::Value(self.values),
+            bag,
+        })
+    }
+
+    fn down(hub: storage::ConfigSpec) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            values: hub.values.required().at("values")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::ConfigSpec, new: &mut storage::ConfigSpec) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
 /// Environment runs and builds the code of functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -697,6 +774,9 @@ impl Spoke<storage::Function> for Function {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FunctionSpec {
+    /// The configs it reads.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub configs: Field<Vec<FunctionSpecConfigs>>,
     /// What to call inside the package.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub entrypoint: Field<String>,
@@ -710,6 +790,9 @@ pub struct FunctionSpec {
     /// How it is run. What is absent is left to the server's defaults.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub run: Field<FunctionSpecRun>,
+    /// The secrets it reads.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub secrets: Field<Vec<FunctionSpecSecrets>>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -723,11 +806,13 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
         let mut bag = Bag::default();
         bag.put_unknown("*@folio.dev/v1", self.unknown);
         Ok(storage::FunctionSpec {
+            configs: self.configs.into_hub().at("configs")?,
             entrypoint: self.entrypoint,
             environment: Field::Value(self.environment),
             environment_snapshot: self.environment_snapshot,
             package: Field::Value(self.package).into_hub().at("package")?,
             run: self.run.into_hub().at("run")?,
+            secrets: self.secrets.into_hub().at("secrets")?,
             bag,
         })
     }
@@ -735,19 +820,219 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
     fn down(hub: storage::FunctionSpec) -> Result<Self> {
         let mut bag = hub.bag;
         Ok(Self {
+            configs: Field::from_hub(hub.configs).at("configs")?,
             entrypoint: hub.entrypoint,
             environment: hub.environment.required().at("environment")?,
             environment_snapshot: hub.environment_snapshot,
             package: Field::from_hub(hub.package).and_then(Field::required).at("package")?,
             run: Field::from_hub(hub.run).at("run")?,
+            secrets: Field::from_hub(hub.secrets).at("secrets")?,
             unknown: bag.take_unknown("*@folio.dev/v1")?,
         })
     }
 
     fn overlay(stored: storage::FunctionSpec, new: &mut storage::FunctionSpec) {
+        Field::<Vec<FunctionSpecConfigs>>::overlay(stored.configs, &mut new.configs);
         Field::<FunctionSpecPackage>::overlay(stored.package, &mut new.package);
         Field::<FunctionSpecRun>::overlay(stored.run, &mut new.run);
+        Field::<Vec<FunctionSpecSecrets>>::overlay(stored.secrets, &mut new.secrets);
         new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// `FunctionSpecConfigs`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FunctionSpecConfigs {
+    /// The directory for its files, where it is not to be the usual one.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub mount_path: Field<String>,
+    /// The config's name.
+    pub name: String,
+    /// The digest of the config's snapshot; set when the function is published.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub snapshot: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::FunctionSpecConfigs> for FunctionSpecConfigs {
+    const AUGMENT: Option<AugmentHook<Self, storage::FunctionSpecConfigs>> =
+        Probe::<(Self, storage::FunctionSpecConfigs)>::AUGMENT;
+
+    fn up(self) -> Result<storage::FunctionSpecConfigs> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::FunctionSpecConfigs {
+            mount_path: self.mount_path,
+            name: Field::Value(self.name),
+            snapshot: self.snapshot,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::FunctionSpecConfigs) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            mount_path: hub.mount_path,
+            name: hub.name.required().at("name")?,
+            snapshot: hub.snapshot,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::FunctionSpecConfigs, new: &mut storage::FunctionSpecConfigs) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+
+    fn is_same(stored: &storage::FunctionSpecConfigs, new: &storage::FunctionSpecConfigs) -> bool {
+        stored.name == new.name
+    }
+}
+
+/// How it is run. What is absent is left to the server's defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FunctionSpecRun {
+    /// Who may call it through the gateway: everybody, whoever has a token, or only other functions
+    /// of the app.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub access: Field<FunctionSpecRunAccess>,
+    /// Requests one worker has in hand at the same time.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub concurrency: Field<i64>,
+    /// Processor time of one worker, in thousandths of a core.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub cpu_millis: Field<i64>,
+    /// How long a worker without requests is kept.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub idle_ms: Field<i64>,
+    /// Memory of one worker.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub memory_bytes: Field<i64>,
+    /// Requests a worker serves before it is replaced.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub requests_per_worker: Field<i64>,
+    /// Workers at most.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub scale_max: Field<i64>,
+    /// Workers that are kept however idle.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub scale_min: Field<i64>,
+    /// How long one request may take.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub timeout_ms: Field<i64>,
+    /// Environment variables of its own.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub variables: Field<BTreeMap<String, String>>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::FunctionSpecRun> for FunctionSpecRun {
+    const AUGMENT: Option<AugmentHook<Self, storage::FunctionSpecRun>> =
+        Probe::<(Self, storage::FunctionSpecRun)>::AUGMENT;
+
+    fn up(self) -> Result<storage::FunctionSpecRun> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::FunctionSpecRun {
+            access: self.access.into_hub().at("access")?,
+            concurrency: self.concurrency,
+            cpu_millis: self.cpu_millis,
+            idle_ms: self.idle_ms,
+            memory_bytes: self.memory_bytes,
+            requests_per_worker: self.requests_per_worker,
+            scale_max: self.scale_max,
+            scale_min: self.scale_min,
+            timeout_ms: self.timeout_ms,
+            variables: self.variables,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::FunctionSpecRun) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            access: Field::from_hub(hub.access).at("access")?,
+            concurrency: hub.concurrency,
+            cpu_millis: hub.cpu_millis,
+            idle_ms: hub.idle_ms,
+            memory_bytes: hub.memory_bytes,
+            requests_per_worker: hub.requests_per_worker,
+            scale_max: hub.scale_max,
+            scale_min: hub.scale_min,
+            timeout_ms: hub.timeout_ms,
+            variables: hub.variables,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::FunctionSpecRun, new: &mut storage::FunctionSpecRun) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+hub::open_enum! {
+    /// Who may call it through the gateway: everybody, whoever has a token, or only other functions
+    /// of the app.
+    pub enum FunctionSpecRunAccess {
+        Public = "public",
+        Token = "token",
+        Internal = "internal",
+    }
+}
+
+/// `FunctionSpecSecrets`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FunctionSpecSecrets {
+    /// The directory for its files, where it is not to be the usual one.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub mount_path: Field<String>,
+    /// The secret's name.
+    pub name: String,
+    /// The digest of the secret's snapshot; set when the function is published.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub snapshot: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::FunctionSpecSecrets> for FunctionSpecSecrets {
+    const AUGMENT: Option<AugmentHook<Self, storage::FunctionSpecSecrets>> =
+        Probe::<(Self, storage::FunctionSpecSecrets)>::AUGMENT;
+
+    fn up(self) -> Result<storage::FunctionSpecSecrets> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::FunctionSpecSecrets {
+            mount_path: self.mount_path,
+            name: Field::Value(self.name),
+            snapshot: self.snapshot,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::FunctionSpecSecrets) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            mount_path: hub.mount_path,
+            name: hub.name.required().at("name")?,
+            snapshot: hub.snapshot,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::FunctionSpecSecrets, new: &mut storage::FunctionSpecSecrets) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+
+    fn is_same(stored: &storage::FunctionSpecSecrets, new: &storage::FunctionSpecSecrets) -> bool {
+        stored.name == new.name
     }
 }
 
@@ -2169,6 +2454,165 @@ impl Spoke<storage::ReleaseSpec> for ReleaseSpec {
 
     fn overlay(stored: storage::ReleaseSpec, new: &mut storage::ReleaseSpec) {
         new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// `StaticAsset` is files that are served as they are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StaticAsset {
+    /// The name and what else identifies and marks the object.
+    pub metadata: Value,
+    /// What decides what is served, and where.
+    pub spec: StaticAssetSpec,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::StaticAsset> for StaticAsset {
+    const AUGMENT: Option<AugmentHook<Self, storage::StaticAsset>> =
+        Probe::<(Self, storage::StaticAsset)>::AUGMENT;
+
+    fn up(self) -> Result<storage::StaticAsset> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::StaticAsset {
+            metadata: Field::Value(self.metadata),
+            spec: Field::Value(self.spec).into_hub().at("spec")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::StaticAsset) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            metadata: hub.metadata.required().at("metadata")?,
+            spec: Field::from_hub(hub.spec).and_then(Field::required).at("spec")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::StaticAsset, new: &mut storage::StaticAsset) {
+        Field::<StaticAssetSpec>::overlay(stored.spec, &mut new.spec);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// What decides what is served, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StaticAssetSpec {
+    /// The files.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub content: Field<StaticAssetSpecContent>,
+    /// The file that is shown, with status 404, for what is not found.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub error_page: Field<String>,
+    /// For how many seconds a browser need not ask again.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub expires: Field<i64>,
+    /// The file that answers for paths that lead nowhere, as single-page apps need it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub fallback: Field<String>,
+    /// Headers that every answer has.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub headers: Field<BTreeMap<String, String>>,
+    /// The file that stands for a directory.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub index: Field<String>,
+    /// Where it is: the contents of a directory below this path, a file at it.
+    pub path: String,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::StaticAssetSpec> for StaticAssetSpec {
+    const AUGMENT: Option<AugmentHook<Self, storage::StaticAssetSpec>> =
+        Probe::<(Self, storage::StaticAssetSpec)>::AUGMENT;
+
+    fn up(self) -> Result<storage::StaticAssetSpec> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::StaticAssetSpec {
+            content: self.content.into_hub().at("content")?,
+            error_page: self.error_page,
+            expires: self.expires,
+            fallback: self.fallback,
+            headers: self.headers,
+            index: self.index,
+            path: Field::Value(self.path),
+            bag,
+        })
+    }
+
+    fn down(hub: storage::StaticAssetSpec) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            content: Field::from_hub(hub.content).at("content")?,
+            error_page: hub.error_page,
+            expires: hub.expires,
+            fallback: hub.fallback,
+            headers: hub.headers,
+            index: hub.index,
+            path: hub.path.required().at("path")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::StaticAssetSpec, new: &mut storage::StaticAssetSpec) {
+        Field::<StaticAssetSpecContent>::overlay(stored.content, &mut new.content);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// The files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StaticAssetSpecContent {
+    /// Whether they are one bare file or a directory.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub layout: Field<StaticAssetSpecContentLayout>,
+    /// The digest of their root directory.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub tree: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::StaticAssetSpecContent> for StaticAssetSpecContent {
+    const AUGMENT: Option<AugmentHook<Self, storage::StaticAssetSpecContent>> =
+        Probe::<(Self, storage::StaticAssetSpecContent)>::AUGMENT;
+
+    fn up(self) -> Result<storage::StaticAssetSpecContent> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::StaticAssetSpecContent {
+            layout: self.layout.into_hub().at("layout")?,
+            tree: self.tree,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::StaticAssetSpecContent) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            layout: Field::from_hub(hub.layout).at("layout")?,
+            tree: hub.tree,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::StaticAssetSpecContent, new: &mut storage::StaticAssetSpecContent) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+hub::open_enum! {
+    /// Whether they are one bare file or a directory.
+    pub enum StaticAssetSpecContentLayout {
+        File = "file",
+        Directory = "directory",
     }
 }
 

@@ -86,6 +86,7 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
             package: Field::Value(self.package).into_hub().at("package")?,
             run: self.run.into_hub().at("run")?,
             bag,
+            ..Default::default()
         })
     }
 
@@ -102,8 +103,10 @@ impl Spoke<storage::FunctionSpec> for FunctionSpec {
     }
 
     fn overlay(stored: storage::FunctionSpec, new: &mut storage::FunctionSpec) {
+        hub::keep(stored.configs, &mut new.configs);
         Field::<FunctionSpecPackage>::overlay(stored.package, &mut new.package);
         Field::<FunctionSpecRun>::overlay(stored.run, &mut new.run);
+        hub::keep(stored.secrets, &mut new.secrets);
         new.bag.overlay(stored.bag, &["*@folio.dev/v1beta1"]);
     }
 }
@@ -207,6 +210,7 @@ impl Spoke<storage::FunctionSpecRun> for FunctionSpecRun {
             timeout_ms: self.timeout_ms,
             variables: self.variables,
             bag,
+            ..Default::default()
         })
     }
 
@@ -227,6 +231,7 @@ impl Spoke<storage::FunctionSpecRun> for FunctionSpecRun {
     }
 
     fn overlay(stored: storage::FunctionSpecRun, new: &mut storage::FunctionSpecRun) {
+        hub::keep(stored.access, &mut new.access);
         new.bag.overlay(stored.bag, &["*@folio.dev/v1beta1"]);
     }
 }

@@ -199,6 +199,14 @@ pub const HOOKS: &[Hook] = &[
         Probe::<(folio_dev_v1::CanaryConfigStatus, storage::CanaryConfigStatus)>::AUGMENT.is_some(),
     ),
     Hook::augment(
+        "folio.dev/v1", "Config",
+        Probe::<(folio_dev_v1::Config, storage::Config)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "ConfigSpec",
+        Probe::<(folio_dev_v1::ConfigSpec, storage::ConfigSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
         "folio.dev/v1", "Environment",
         Probe::<(folio_dev_v1::Environment, storage::Environment)>::AUGMENT.is_some(),
     ),
@@ -213,6 +221,18 @@ pub const HOOKS: &[Hook] = &[
     Hook::augment(
         "folio.dev/v1", "FunctionSpec",
         Probe::<(folio_dev_v1::FunctionSpec, storage::FunctionSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "FunctionSpecConfigs",
+        Probe::<(folio_dev_v1::FunctionSpecConfigs, storage::FunctionSpecConfigs)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "FunctionSpecRun",
+        Probe::<(folio_dev_v1::FunctionSpecRun, storage::FunctionSpecRun)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "FunctionSpecSecrets",
+        Probe::<(folio_dev_v1::FunctionSpecSecrets, storage::FunctionSpecSecrets)>::AUGMENT.is_some(),
     ),
     Hook::augment(
         "folio.dev/v1", "FunctionVersion",
@@ -329,6 +349,18 @@ pub const HOOKS: &[Hook] = &[
     Hook::augment(
         "folio.dev/v1", "ReleaseSpec",
         Probe::<(folio_dev_v1::ReleaseSpec, storage::ReleaseSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "StaticAsset",
+        Probe::<(folio_dev_v1::StaticAsset, storage::StaticAsset)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "StaticAssetSpec",
+        Probe::<(folio_dev_v1::StaticAssetSpec, storage::StaticAssetSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "StaticAssetSpecContent",
+        Probe::<(folio_dev_v1::StaticAssetSpecContent, storage::StaticAssetSpecContent)>::AUGMENT.is_some(),
     ),
     Hook::augment(
         "folio.dev/v1", "Tag", Probe::<(folio_dev_v1::Tag, storage::Tag)>::AUGMENT.is_some(),

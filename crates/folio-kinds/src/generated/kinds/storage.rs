@@ -119,46 +119,6 @@ impl Stored for FunctionSpecPackage {
     const VERSION: &'static str = "folio.dev/v1beta1";
 }
 
-/// How it is run. What is absent is left to the server's defaults.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct FunctionSpecRun {
-    /// Requests one worker has in hand at the same time.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub concurrency: Field<i64>,
-    /// Processor time of one worker, in thousandths of a core.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub cpu_millis: Field<i64>,
-    /// How long a worker without requests is kept.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub idle_ms: Field<i64>,
-    /// Memory of one worker.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub memory_bytes: Field<i64>,
-    /// Requests a worker serves before it is replaced.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub requests_per_worker: Field<i64>,
-    /// Workers at most.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub scale_max: Field<i64>,
-    /// Workers that are kept however idle.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub scale_min: Field<i64>,
-    /// How long one request may take.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub timeout_ms: Field<i64>,
-    /// Environment variables of its own.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub variables: Field<BTreeMap<String, String>>,
-    /// What versions say beyond this.
-    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
-    pub bag: Bag,
-}
-
-impl Stored for FunctionSpecRun {
-    const VERSION: &'static str = "folio.dev/v1beta1";
-}
-
 /// What browsers on other sites may do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -457,6 +417,41 @@ impl Stored for CanaryConfigStatus {
     const VERSION: &'static str = "folio.dev/v1";
 }
 
+/// Config is settings that functions read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The name and what else identifies and marks the object.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub metadata: Field<Value>,
+    /// What it says.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<ConfigSpec>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for Config {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// What it says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConfigSpec {
+    /// The values by key, nested as one writes them.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub values: Field<Value>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for ConfigSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
 /// Environment runs and builds the code of functions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -531,6 +526,9 @@ impl Stored for Function {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct FunctionSpec {
+    /// The configs it reads.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub configs: Field<Vec<FunctionSpecConfigs>>,
     /// What to call inside the package.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub entrypoint: Field<String>,
@@ -546,12 +544,103 @@ pub struct FunctionSpec {
     /// How it is run. What is absent is left to the server's defaults.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub run: Field<FunctionSpecRun>,
+    /// The secrets it reads.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub secrets: Field<Vec<FunctionSpecSecrets>>,
     /// What versions say beyond this.
     #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
     pub bag: Bag,
 }
 
 impl Stored for FunctionSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// `FunctionSpecConfigs`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct FunctionSpecConfigs {
+    /// The directory for its files, where it is not to be the usual one.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub mount_path: Field<String>,
+    /// The config's name.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<String>,
+    /// The digest of the config's snapshot; set when the function is published.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub snapshot: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for FunctionSpecConfigs {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// How it is run. What is absent is left to the server's defaults.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct FunctionSpecRun {
+    /// Who may call it through the gateway: everybody, whoever has a token, or only other functions
+    /// of the app.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub access: Field<Symbol>,
+    /// Requests one worker has in hand at the same time.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub concurrency: Field<i64>,
+    /// Processor time of one worker, in thousandths of a core.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub cpu_millis: Field<i64>,
+    /// How long a worker without requests is kept.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub idle_ms: Field<i64>,
+    /// Memory of one worker.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub memory_bytes: Field<i64>,
+    /// Requests a worker serves before it is replaced.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub requests_per_worker: Field<i64>,
+    /// Workers at most.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub scale_max: Field<i64>,
+    /// Workers that are kept however idle.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub scale_min: Field<i64>,
+    /// How long one request may take.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub timeout_ms: Field<i64>,
+    /// Environment variables of its own.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub variables: Field<BTreeMap<String, String>>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for FunctionSpecRun {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// `FunctionSpecSecrets`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct FunctionSpecSecrets {
+    /// The directory for its files, where it is not to be the usual one.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub mount_path: Field<String>,
+    /// The secret's name.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<String>,
+    /// The digest of the secret's snapshot; set when the function is published.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub snapshot: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for FunctionSpecSecrets {
     const VERSION: &'static str = "folio.dev/v1";
 }
 
@@ -1215,6 +1304,78 @@ pub struct ReleaseSpec {
 }
 
 impl Stored for ReleaseSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// `StaticAsset` is files that are served as they are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StaticAsset {
+    /// The name and what else identifies and marks the object.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub metadata: Field<Value>,
+    /// What decides what is served, and where.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<StaticAssetSpec>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for StaticAsset {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// What decides what is served, and where.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct StaticAssetSpec {
+    /// The files.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub content: Field<StaticAssetSpecContent>,
+    /// The file that is shown, with status 404, for what is not found.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub error_page: Field<String>,
+    /// For how many seconds a browser need not ask again.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub expires: Field<i64>,
+    /// The file that answers for paths that lead nowhere, as single-page apps need it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub fallback: Field<String>,
+    /// Headers that every answer has.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub headers: Field<BTreeMap<String, String>>,
+    /// The file that stands for a directory.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub index: Field<String>,
+    /// Where it is: the contents of a directory below this path, a file at it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub path: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for StaticAssetSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// The files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StaticAssetSpecContent {
+    /// Whether they are one bare file or a directory.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub layout: Field<Symbol>,
+    /// The digest of their root directory.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub tree: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for StaticAssetSpecContent {
     const VERSION: &'static str = "folio.dev/v1";
 }
 

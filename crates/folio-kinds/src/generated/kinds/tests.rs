@@ -32,13 +32,6 @@ hub::sample!(hub storage::FunctionSpecPackage { snapshot }
     bag {
         bag_unknown "*@folio.dev/v1beta1";
     });
-hub::sample!(hub storage::FunctionSpecRun {
-    concurrency, cpu_millis, idle_ms, memory_bytes, requests_per_worker, scale_max, scale_min,
-    timeout_ms, variables,
-}
-    bag {
-        bag_unknown "*@folio.dev/v1beta1";
-    });
 hub::sample!(hub storage::HTTPTriggerSpecCors {
     allow_credentials, allow_headers, allow_methods, allow_origins, expose_headers, max_age_seconds,
 }
@@ -107,6 +100,16 @@ hub::sample!(hub storage::CanaryConfigStatus { status }
         bag_unknown "*@folio.dev/v1";
         bag "conditions@fission.io/v1": Vec<Value>;
     });
+hub::sample!(hub storage::Config {}
+    required { metadata, spec }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::ConfigSpec {}
+    required { values }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
 hub::sample!(hub storage::Environment {}
     required { metadata, spec }
     bag {
@@ -133,7 +136,7 @@ hub::sample!(hub storage::Function {}
         bag_unknown "*@folio.dev/v1beta1";
         bag "status@fission.io/v1": fission_io_v1::FunctionStatus;
     });
-hub::sample!(hub storage::FunctionSpec { entrypoint, environment_snapshot, run }
+hub::sample!(hub storage::FunctionSpec { configs, entrypoint, environment_snapshot, run, secrets }
     required { environment, package }
     bag {
         bag_unknown "*@fission.io/v1";
@@ -148,11 +151,28 @@ hub::sample!(hub storage::FunctionSpec { entrypoint, environment_snapshot, run }
         bag "provisionedConcurrency@fission.io/v1": fission_io_v1::FunctionSpecProvisionedConcurrency;
         bag "resources@fission.io/v1": Value;
         bag "retainPods@fission.io/v1": i64;
-        bag "secrets@fission.io/v1": Vec<fission_io_v1::FunctionSpecSecrets>;
         bag "state@fission.io/v1": fission_io_v1::FunctionSpecState;
         bag "streaming@fission.io/v1": fission_io_v1::FunctionSpecStreaming;
         bag "tool@fission.io/v1": fission_io_v1::FunctionSpecTool;
         bag "versioning@fission.io/v1": fission_io_v1::FunctionSpecVersioning;
+    });
+hub::sample!(hub storage::FunctionSpecConfigs { mount_path, snapshot }
+    required { name }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::FunctionSpecRun {
+    access, concurrency, cpu_millis, idle_ms, memory_bytes, requests_per_worker, scale_max,
+    scale_min, timeout_ms, variables,
+}
+    bag {
+        bag_unknown "*@folio.dev/v1";
+        bag_unknown "*@folio.dev/v1beta1";
+    });
+hub::sample!(hub storage::FunctionSpecSecrets { mount_path, snapshot }
+    required { name }
+    bag {
+        bag_unknown "*@folio.dev/v1";
     });
 hub::sample!(hub storage::FunctionVersion {}
     required { metadata, spec }
@@ -338,6 +358,20 @@ hub::sample!(hub storage::Release {}
     });
 hub::sample!(hub storage::ReleaseSpec { created_at }
     required { app_version }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::StaticAsset {}
+    required { metadata, spec }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::StaticAssetSpec { content, error_page, expires, fallback, headers, index }
+    required { path }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::StaticAssetSpecContent { layout, tree }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
@@ -565,6 +599,8 @@ hub::sample!(spoke folio_dev_v1::CanaryConfigSpec {
     failure_type, failures_max, interval, new, old, route, step,
 });
 hub::sample!(spoke folio_dev_v1::CanaryConfigStatus { status });
+hub::sample!(spoke folio_dev_v1::Config { metadata, spec });
+hub::sample!(spoke folio_dev_v1::ConfigSpec { values });
 hub::sample!(spoke folio_dev_v1::Environment { metadata, spec });
 hub::sample!(spoke folio_dev_v1::EnvironmentSpec {
     builder, command, image, network, poolsize, runtime,
@@ -573,8 +609,15 @@ hub::sample!(enum folio_dev_v1::EnvironmentSpecNetwork);
 hub::sample!(enum folio_dev_v1::EnvironmentSpecRuntime);
 hub::sample!(spoke folio_dev_v1::Function { metadata, spec });
 hub::sample!(spoke folio_dev_v1::FunctionSpec {
-    entrypoint, environment, environment_snapshot, package, run,
+    configs, entrypoint, environment, environment_snapshot, package, run, secrets,
 });
+hub::sample!(spoke folio_dev_v1::FunctionSpecConfigs { mount_path, name, snapshot });
+hub::sample!(spoke folio_dev_v1::FunctionSpecRun {
+    access, concurrency, cpu_millis, idle_ms, memory_bytes, requests_per_worker, scale_max,
+    scale_min, timeout_ms, variables,
+});
+hub::sample!(enum folio_dev_v1::FunctionSpecRunAccess);
+hub::sample!(spoke folio_dev_v1::FunctionSpecSecrets { mount_path, name, snapshot });
 hub::sample!(spoke folio_dev_v1::FunctionVersion { metadata, spec });
 hub::sample!(spoke folio_dev_v1::FunctionVersionSpec {
     created_at, created_by, description, function, id, number, snapshot,
@@ -619,6 +662,12 @@ hub::sample!(spoke folio_dev_v1::PackageVersionTrackerSpec { latest, package, ve
 hub::sample!(spoke folio_dev_v1::PackageVersionTrackerSpecVersions { id, number });
 hub::sample!(spoke folio_dev_v1::Release { metadata, spec });
 hub::sample!(spoke folio_dev_v1::ReleaseSpec { app_version, created_at });
+hub::sample!(spoke folio_dev_v1::StaticAsset { metadata, spec });
+hub::sample!(spoke folio_dev_v1::StaticAssetSpec {
+    content, error_page, expires, fallback, headers, index, path,
+});
+hub::sample!(spoke folio_dev_v1::StaticAssetSpecContent { layout, tree });
+hub::sample!(enum folio_dev_v1::StaticAssetSpecContentLayout);
 hub::sample!(spoke folio_dev_v1::Tag { metadata, spec });
 hub::sample!(spoke folio_dev_v1::TagSpec { members, revision });
 hub::sample!(spoke folio_dev_v1::TagSpecMembers { function, number });
@@ -636,6 +685,7 @@ const ROUND_TRIPS: &[RoundTrip] = &[
         "CanaryConfig fission.io/v1",
     ),
     RoundTrip::of::<folio_dev_v1::CanaryConfig, storage::CanaryConfig>("CanaryConfig folio.dev/v1"),
+    RoundTrip::of::<folio_dev_v1::Config, storage::Config>("Config folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::Environment, storage::Environment>("Environment fission.io/v1"),
     RoundTrip::of::<folio_dev_v1::Environment, storage::Environment>("Environment folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::Function, storage::Function>("Function fission.io/v1"),
@@ -682,6 +732,7 @@ const ROUND_TRIPS: &[RoundTrip] = &[
         "PackageVersionTracker folio.dev/v1",
     ),
     RoundTrip::of::<folio_dev_v1::Release, storage::Release>("Release folio.dev/v1"),
+    RoundTrip::of::<folio_dev_v1::StaticAsset, storage::StaticAsset>("StaticAsset folio.dev/v1"),
     RoundTrip::of::<folio_dev_v1::Tag, storage::Tag>("Tag folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::TimeTrigger, storage::TimeTrigger>("TimeTrigger fission.io/v1"),
     RoundTrip::of::<folio_dev_v1::TimeTrigger, storage::TimeTrigger>("TimeTrigger folio.dev/v1"),

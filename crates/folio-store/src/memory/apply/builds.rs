@@ -81,7 +81,8 @@ impl Rows {
             Snapshot::Environment(_)
             | Snapshot::Trigger(_)
             | Snapshot::Config(_)
-            | Snapshot::Secret(_) => None,
+            | Snapshot::Secret(_)
+            | Snapshot::Static(_) => None,
         }
     }
 }

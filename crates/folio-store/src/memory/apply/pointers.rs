@@ -49,7 +49,8 @@ impl Rows {
             Pointer::Release { .. }
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }
-            | Pointer::Plan { .. } => self.app_pointers.get(pointer).cloned(),
+            | Pointer::Plan { .. }
+            | Pointer::Marks { .. } => self.app_pointers.get(pointer).cloned(),
         }
     }
 
@@ -86,7 +87,8 @@ impl Rows {
             (Pointer::Release { .. }, Place::Release(_))
             | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
             | (Pointer::Live { .. }, Place::Live(_))
-            | (Pointer::Plan { .. }, Place::Plan(_)) => {
+            | (Pointer::Plan { .. }, Place::Plan(_))
+            | (Pointer::Marks { .. }, Place::Marks(_)) => {
                 self.app_pointers.put(pointer.clone(), to.clone());
             }
             _ => ensure(false, || pointer.to_string())?,
@@ -112,7 +114,8 @@ impl Rows {
             Pointer::Release { .. }
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }
-            | Pointer::Plan { .. } => self.app_pointers.remove(pointer),
+            | Pointer::Plan { .. }
+            | Pointer::Marks { .. } => self.app_pointers.remove(pointer),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Writes the edits of apps, tokens, units and drafts.
 
 use folio_core::ports::{State, StoreError};
-use folio_model::{AppName, Digest, Draft, Edit, Origin, Owner, Unit, UnitKey, UnitUid};
+use folio_model::{
+    AppName, Digest, Draft, Edit, Origin, Owner, TokenRecord, Unit, UnitKey, UnitUid,
+};
 use rusqlite::params;
 
 use super::{Writing, ensure};
-use crate::sqlite::query::{exists, run, signed};
+use crate::sqlite::query::{exists, run, signed, to_json};
 use crate::sqlite::state::{Seen, units::origin_word};
 
 impl Writing<'_> {
@@ -13,11 +15,11 @@ impl Writing<'_> {
         match edit {
             Edit::CreateApp { app } => self.create_app(app)?,
             Edit::DeleteApp { app } => self.delete_app(app)?,
-            Edit::AddToken { id, secret, actor } => {
-                let sql = "INSERT INTO tokens (id, secret, actor) VALUES (?1, ?2, ?3) \
-                           ON CONFLICT DO NOTHING";
-                let values = params![id, secret.as_bytes(), actor.as_str()];
-                ensure(run(self.conn, sql, values)? == 1, || format!("token `{id}`"))?;
+            Edit::AddToken { id, token } => self.add_token(id, token)?,
+            Edit::RevokeToken { id, token } => {
+                let known = Seen(self.conn).token(id)?.as_ref() == Some(token);
+                ensure(known, || format!("token `{id}`"))?;
+                run(self.conn, "DELETE FROM tokens WHERE id = ?1", [id])?;
             }
             Edit::CreateUnit { uid, key, origin } => self.create_unit(*uid, key, *origin)?,
             Edit::DeleteUnit { uid, key } => self.delete_unit(*uid, key)?,
@@ -53,6 +55,14 @@ impl Writing<'_> {
     pub(super) fn living(&self, uid: UnitUid) -> Result<Unit, StoreError> {
         let gone = || StoreError::Conflict { what: format!("unit {uid}") };
         Seen(self.conn).unit_by_uid(uid)?.ok_or_else(gone)
+    }
+
+    fn add_token(&self, id: &str, token: &TokenRecord) -> Result<(), StoreError> {
+        let sql = "INSERT INTO tokens (id, secret, actor, terms) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT DO NOTHING";
+        let (secret, terms) = (token.secret.as_bytes(), to_json(&token.terms));
+        let values = params![id, secret, token.actor.as_str(), terms];
+        ensure(run(self.conn, sql, values)? == 1, || format!("token `{id}`"))
     }
 
     fn create_app(&self, app: &AppName) -> Result<(), StoreError> {

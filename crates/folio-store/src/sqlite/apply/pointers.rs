@@ -24,8 +24,10 @@ impl Writing<'_> {
         match to {
             Some(to) => self.set_pointer(pointer, to)?,
             None => {
-                let sql = "DELETE FROM pointers WHERE kind = ?1 AND owner = ?2 AND name = ?3";
-                run(self.conn, sql, key)?;
+                let table = at.table();
+                let sql =
+                    format!("DELETE FROM {table} WHERE kind = ?1 AND owner = ?2 AND name = ?3");
+                run(self.conn, &sql, key)?;
             }
         }
         let sql = "INSERT INTO pointer_moves (kind, owner, name, seq) VALUES (?1, ?2, ?3, ?4) \
@@ -43,15 +45,19 @@ impl Writing<'_> {
             | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
             | (Pointer::Live { .. }, Place::Live(_))
             | (Pointer::Plan { .. }, Place::Plan(_))
-            | (Pointer::Binding { .. }, Place::Binding(_)) => true,
+            | (Pointer::Binding { .. }, Place::Binding(_))
+            | (Pointer::Marks { .. }, Place::Marks(_)) => true,
             _ => false,
         };
         ensure(fits, || pointer.to_string())?;
         let at = Columns::of(pointer);
-        let sql = "INSERT INTO pointers (kind, owner, name, place, revision) VALUES (?1, ?2, ?3, ?4, ?5) \
-                   ON CONFLICT DO UPDATE SET place = excluded.place, revision = excluded.revision";
+        let table = at.table();
+        let sql = format!(
+            "INSERT INTO {table} (kind, owner, name, place, revision) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT DO UPDATE SET place = excluded.place, revision = excluded.revision"
+        );
         let values = params![at.kind, at.owner, at.name, to_json(to), signed(self.seq)];
-        run(self.conn, sql, values)?;
+        run(self.conn, &sql, values)?;
         let sql = "INSERT INTO pointer_targets (unit, number, kind, owner, name) \
                    VALUES (?1, ?2, ?3, ?4, ?5)";
         for target in to.versions(pointer) {

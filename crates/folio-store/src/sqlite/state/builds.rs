@@ -14,7 +14,8 @@ pub(crate) fn own_key(snapshot: &Snapshot) -> Option<Digest> {
         | Snapshot::Environment(_)
         | Snapshot::Trigger(_)
         | Snapshot::Config(_)
-        | Snapshot::Secret(_) => None,
+        | Snapshot::Secret(_)
+        | Snapshot::Static(_) => None,
     }
 }
 

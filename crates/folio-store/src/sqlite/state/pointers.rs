@@ -34,8 +34,14 @@ impl Columns {
             Pointer::Live { app } => ("live", app.to_string(), String::new()),
             Pointer::Plan { app } => ("plan", app.to_string(), String::new()),
             Pointer::Binding { app, id } => ("binding", app.to_string(), id.to_string()),
+            Pointer::Marks { app, object } => ("marks", app.to_string(), object.to_string()),
         };
         Self { kind, owner, name }
+    }
+
+    /// The table it is in: marks are many and have one of their own.
+    pub(crate) fn table(&self) -> &'static str {
+        if self.kind == "marks" { "marks" } else { "pointers" }
     }
 }
 
@@ -44,8 +50,11 @@ pub(crate) fn place(
     conn: &Connection,
     pointer: &Pointer,
 ) -> Result<Option<(Place, u64)>, StoreError> {
-    let sql = "SELECT place, revision FROM pointers WHERE kind = ?1 AND owner = ?2 AND name = ?3";
     let at = Columns::of(pointer);
+    let sql = match at.table() {
+        "marks" => "SELECT place, revision FROM marks WHERE kind = ?1 AND owner = ?2 AND name = ?3",
+        _ => "SELECT place, revision FROM pointers WHERE kind = ?1 AND owner = ?2 AND name = ?3",
+    };
     one(conn, sql, params![at.kind, at.owner, at.name], |row| Ok((json(row, 0)?, seq(row, 1)?)))
 }
 
@@ -217,6 +226,7 @@ pub(crate) fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
         "live" => Ok(Pointer::Live { app: text(row, 1)? }),
         "plan" => Ok(Pointer::Plan { app: text(row, 1)? }),
         "binding" => Ok(Pointer::Binding { app: text(row, 1)?, id: text(row, 2)? }),
+        "marks" => Ok(Pointer::Marks { app: text(row, 1)?, object: text(row, 2)? }),
         _ => Ok(Pointer::Tag { app: text(row, 1)?, name: text(row, 2)? }),
     }
 }

@@ -1,9 +1,9 @@
 //! Reads apps, tokens, answers and units.
 
-use folio_core::ports::{StoreError, TokenRecord};
+use folio_core::ports::StoreError;
 use folio_model::{
-    Answer, AppName, Digest, Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid, VersionKey,
-    canonical,
+    Answer, AppName, Digest, Draft, Kind, Origin, Owner, TokenRecord, Unit, UnitKey, UnitUid,
+    VersionKey, canonical,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -35,8 +35,20 @@ pub(super) fn apps(conn: &Connection) -> Result<Vec<AppName>, StoreError> {
 }
 
 pub(super) fn token(conn: &Connection, id: &str) -> Result<Option<TokenRecord>, StoreError> {
-    one(conn, "SELECT secret, actor FROM tokens WHERE id = ?1", [id], |row| {
-        Ok(TokenRecord { secret: digest(row, 0)?, actor: text(row, 1)? })
+    let sql = "SELECT secret, actor, terms FROM tokens WHERE id = ?1";
+    one(conn, sql, [id], |row| read_token(row, 0))
+}
+
+pub(super) fn tokens(conn: &Connection) -> Result<Vec<(String, TokenRecord)>, StoreError> {
+    let sql = "SELECT id, secret, actor, terms FROM tokens ORDER BY id";
+    all(conn, sql, [], |row| Ok((row.get(0)?, read_token(row, 1)?)))
+}
+
+fn read_token(row: &Row<'_>, at: usize) -> rusqlite::Result<TokenRecord> {
+    Ok(TokenRecord {
+        secret: digest(row, at)?,
+        actor: text(row, at + 1)?,
+        terms: json(row, at + 2)?,
     })
 }
 

@@ -1,7 +1,9 @@
 //! Facts about apps, tokens, units and drafts.
 
-use folio_core::ports::{Ledger, TokenRecord};
-use folio_model::{Change, Digest, Edit, Kind, Number, Origin, Owner, Unit, UnitKey};
+use folio_core::ports::Ledger;
+use folio_model::{
+    Change, Digest, Edit, Kind, Number, Origin, Owner, Role, TokenRecord, Unit, UnitKey,
+};
 
 use super::world::{Named, World, actor, draft, package};
 
@@ -16,12 +18,23 @@ pub async fn apps_and_tokens_are_made_once(ledger: &dyn Ledger) {
 
     let id = format!("token-{}", world.app);
     let secret = Digest::of(b"secret");
-    let add = Edit::AddToken { id: id.clone(), secret, actor: actor() };
+    let mut token = TokenRecord { secret, actor: actor(), terms: Default::default() };
+    token.terms.grant.role = Role::Viewer;
+    token.terms.grant.app = Some(world.app.clone());
+    let add = Edit::AddToken { id: id.clone(), token: token.clone() };
     world.must(vec![add.clone()]).await;
     world.refuses(vec![add]).await;
     let wanted = id.clone();
     let found = world.look(move |state| state.token(&wanted)).await;
-    assert_eq!(found, Some(TokenRecord { secret, actor: actor() }));
+    assert_eq!(found, Some(token.clone()));
+    let other = TokenRecord { secret: Digest::of(b"other"), ..token.clone() };
+    world.refuses(vec![Edit::RevokeToken { id: id.clone(), token: other }]).await;
+    let all = world.look(|state| state.tokens()).await;
+    assert!(all.contains(&(id.clone(), token.clone())));
+    world.must(vec![Edit::RevokeToken { id: id.clone(), token: token.clone() }]).await;
+    world.refuses(vec![Edit::RevokeToken { id: id.clone(), token }]).await;
+    let wanted = id.clone();
+    assert_eq!(world.look(move |state| state.token(&wanted)).await, None);
     assert_eq!(world.look(move |state| state.token(&id[1..])).await, None);
 }
 

@@ -2,8 +2,8 @@
 
 use folio_core::ports::Ledger;
 use folio_model::{
-    Canary, CanaryPhase, CanaryPlan, CanarySubject, Edit, Kind, Members, Name, Place, Pointer,
-    Share, Target, Weights,
+    Canary, CanaryPhase, CanaryPlan, CanarySubject, Digest, Edit, Kind, Labels, Marks, Members,
+    Name, Place, Pointer, Share, Target, Timestamp, Weights,
 };
 
 use super::world::{Named, World, number, version_id};
@@ -51,6 +51,38 @@ pub async fn pointers_move_only_from_where_they_are(ledger: &dyn Ledger) {
     let pointer = unit.alias("stable");
     world.must(vec![Edit::Move { pointer, from: Some(split), to: None }]).await;
     assert_eq!(alias().await, None);
+}
+
+/// What is said about an object is a pointer of its app, whatever the object is.
+pub async fn marks_move_as_pointers_do(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let pointer = Pointer::Marks { app: world.app.clone(), object: uuid::Uuid::from_u128(9) };
+    let marks = |generation| {
+        let place = Marks {
+            of: Digest::of(b"said"),
+            labels: [("tier".to_owned(), "web".to_owned())].into(),
+            annotations: Labels::new(),
+            managers: Vec::new(),
+            generation,
+            since: Timestamp::UNIX_EPOCH,
+        };
+        Some(Place::Marks(Box::new(place)))
+    };
+    let to = |from, to| Edit::Move { pointer: pointer.clone(), from, to };
+    world.refuses(vec![to(marks(1), marks(2))]).await;
+    world.must(vec![to(None, marks(1))]).await;
+    world.refuses(vec![to(None, marks(2))]).await;
+    let moved = world.must(vec![to(marks(1), marks(2))]).await;
+    let of = pointer.clone();
+    let found = || {
+        let of = of.clone();
+        world.look(move |state| state.place(&of))
+    };
+    assert_eq!(found().await, marks(2).map(|place| (place, moved.seq)));
+    let of = pointer.clone();
+    assert_eq!(world.look(move |state| state.moves(&of)).await.len(), 2);
+    world.must(vec![to(marks(2), None)]).await;
+    assert_eq!(found().await, None);
 }
 
 /// What a route's targets get and how far a canary is are pointers: found by name, moved from where they are.

@@ -14,7 +14,7 @@ use folio_model::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::dump;
+use crate::{Depth, dump};
 
 /// One app and the ledger it lives in.
 pub struct World<'a> {
@@ -130,7 +130,7 @@ impl<'a> World<'a> {
     /// The whole state of the app.
     pub async fn dump(&self) -> Value {
         let app = self.app.clone();
-        self.look(move |state| dump(state, &app)).await
+        self.look(move |state| dump(state, &app, Depth::Whole)).await
     }
 
     /// Names a unit without making it.

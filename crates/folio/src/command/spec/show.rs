@@ -13,6 +13,7 @@ pub(super) fn title(kind: Kind) -> &'static str {
         Kind::Package => "Package",
         Kind::Environment => "Environment",
         Kind::Trigger => "Trigger",
+        Kind::Static => "StaticAsset",
         Kind::Config => "ConfigMap",
         Kind::Secret => "Secret",
     }

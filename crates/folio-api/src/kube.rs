@@ -1,0 +1,277 @@
+//! The Kubernetes-style face: every object of folio for kubectl and whoever else speaks its protocol.
+//!
+//! Decodes a request, calls one verb of the core, encodes the answer, like every door. `resource` lists what there is,
+//! `target` reads paths; start at [`routes`]. Nothing here decides what may happen to an object.
+
+mod body;
+mod checks;
+mod delete;
+mod discovery;
+mod history;
+mod managed;
+mod object;
+mod openapi;
+mod patch;
+mod plain;
+mod pointers;
+mod protobuf;
+mod query;
+mod read;
+mod resource;
+mod selector;
+mod settings;
+mod status;
+mod swagger;
+mod table;
+mod target;
+mod views;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::any;
+use bytes::Bytes;
+use folio_core::{Caller, Folio};
+use folio_model::Right;
+use serde_json::{Value, json};
+
+use self::query::Query;
+use self::read::Form;
+use self::resource::Source;
+use self::status::Status;
+use self::target::Target;
+pub(crate) use self::watch::Feed;
+use self::write::Write;
+
+/// Where this face is.
+const PATHS: [&str; 11] = [
+    "/api",
+    "/api/{*rest}",
+    "/apis",
+    "/apis/{*rest}",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/{*rest}",
+    "/version",
+    "/livez",
+    "/readyz",
+    "/convert",
+];
+
+/// Everything this face serves.
+pub(crate) fn routes(feed: Arc<Feed>) -> Router<Folio> {
+    PATHS.into_iter().fold(Router::new(), |router, path| {
+        let feed = Arc::clone(&feed);
+        router.route(
+            path,
+            any(move |State(folio): State<Folio>, request: Request| async move {
+                let answered = Box::pin(answer(folio, feed, request)).await;
+                answered.unwrap_or_else(IntoResponse::into_response)
+            }),
+        )
+    })
+}
+
+async fn answer(folio: Folio, feed: Arc<Feed>, request: Request) -> Result<Response, Status> {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().trim_end_matches('/').to_owned();
+    if matches!(path.as_str(), "/livez" | "/readyz") {
+        return Ok("ok".into_response());
+    }
+    let caller = folio.authenticate(crate::decode::token(&parts.headers)).await?;
+    if path == "/convert" {
+        let bytes = body::read(&folio, body).await?;
+        return convert(&parts, &bytes);
+    }
+    if let Some(found) = fixed(&path, &parts)? {
+        return Ok(found);
+    }
+    let pieces: Vec<_> = path.splitn(5, '/').collect();
+    let target = match &pieces[..] {
+        [_, "api", version, ..] => {
+            let rest = path.strip_prefix(&format!("/api/{version}/"));
+            Target::parse("", version, rest.ok_or_else(Status::no_such_path)?)?
+        }
+        [_, "apis", group, version, rest] => Target::parse(group, version, rest)?,
+        _ => return Err(Status::no_such_path()),
+    };
+    allow(&caller, &target, &parts.method)?;
+    let query = Query::parse(parts.uri.query())?;
+    let bytes = body::read(&folio, body).await?;
+    dispatch(Asked { folio, feed, caller, target, query, parts, bytes }).await
+}
+
+/// Refuses what a caller may not do, before anything else about it is looked at. What is not in one app needs the
+/// right everywhere, and a namespace is an app.
+fn allow(caller: &Caller, target: &Target, method: &Method) -> Result<(), Status> {
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    let is_app = target.resource.plural == "namespaces";
+    let named = target.name.as_deref().filter(|_| is_app).and_then(|name| name.parse().ok());
+    let app = target.namespace.clone().or(named);
+    let right = match (reads, is_app) {
+        (true, _) => Right::View,
+        (false, true) => Right::Administer,
+        (false, false) => Right::Deploy,
+    };
+    Ok(caller.may(right, app.as_ref())?)
+}
+
+/// A request about objects.
+struct Asked {
+    folio: Folio,
+    feed: Arc<Feed>,
+    caller: Caller,
+    target: Target,
+    query: Query,
+    parts: Parts,
+    bytes: Bytes,
+}
+
+/// What is the same for all who may ask: what is served, and what it is made of.
+fn fixed(path: &str, parts: &Parts) -> Result<Option<Response>, Status> {
+    let headers = &parts.headers;
+    let json = |body: Option<Value>| {
+        body.map(|body| Json(body).into_response()).ok_or_else(Status::no_such_path)
+    };
+    let found = match path.split('/').collect::<Vec<_>>()[..] {
+        [_, "version"] => Json(discovery::version()).into_response(),
+        [_, "api"] => discovery::core(headers),
+        [_, "api", version] => json(discovery::resources("", version))?,
+        [_, "apis"] => discovery::groups(headers),
+        [_, "apis", group] => json(discovery::one_group(group))?,
+        [_, "apis", group, version] => json(discovery::resources(group, version))?,
+        [_, "openapi", "v2"] => openapi::second(),
+        [_, "openapi", "v3"] => Json(openapi::index()).into_response(),
+        [_, "openapi", "v3", ..] => {
+            let document = path.trim_start_matches("/openapi/v3/");
+            openapi::third(document, headers, parts.uri.query())?
+        }
+        _ => return Ok(None),
+    };
+    if parts.method != Method::GET && parts.method != Method::HEAD {
+        return Err(Status::method_not_allowed("it is only read"));
+    }
+    Ok(Some(found))
+}
+
+async fn dispatch(asked: Asked) -> Result<Response, Status> {
+    let resource = asked.target.resource;
+    let verb = match (&asked.parts.method, &asked.target.name) {
+        (&Method::GET | &Method::HEAD, Some(_)) => "get",
+        (&Method::GET | &Method::HEAD, None) if asked.query.watch => "watch",
+        (&Method::GET | &Method::HEAD, None) => "list",
+        (&Method::POST, None) => "create",
+        (&Method::PUT, Some(_)) => "update",
+        (&Method::PATCH, Some(_)) => "patch",
+        (&Method::DELETE, Some(_)) => "delete",
+        (&Method::DELETE, None) => "deletecollection",
+        _ => return Err(Status::method_not_allowed(resource.kind)),
+    };
+    if !resource.allows(verb) {
+        return Err(Status::method_not_allowed(&format!(
+            "{} cannot be asked to {verb}",
+            resource.qualified()
+        )));
+    }
+    match (asked.target.part.as_deref(), resource.source, verb) {
+        (None, _, _) => {}
+        (Some("status"), Source::Unit(..), "get" | "update" | "patch") => {}
+        _ => return Err(Status::no_such_path()),
+    }
+    match verb {
+        "get" | "list" | "watch" => show(asked, verb).await,
+        "delete" | "deletecollection" => delete::delete(asked).await,
+        verb => change(asked, verb).await,
+    }
+}
+
+async fn show(asked: Asked, verb: &str) -> Result<Response, Status> {
+    let Asked { folio, feed, target, query, parts, .. } = asked;
+    let form = Form::of(&parts.headers, &query)?;
+    match (verb, target.name.clone()) {
+        ("watch", _) => watch::watch((folio, feed), target, query, form).await,
+        (_, Some(name)) => {
+            let found = read::one(&folio, &target, &name).await?;
+            Ok(Json(read::shown(&target, found, form, folio.now())).into_response())
+        }
+        _ => {
+            let listed = read::list(&folio, &target, &query).await?;
+            Ok(read::page(&target, listed, form, folio.now()))
+        }
+    }
+}
+
+async fn change(asked: Asked, verb: &str) -> Result<Response, Status> {
+    match asked.target.resource.source {
+        Source::Unit(..) => {
+            let Asked { folio, caller, target, query, parts, bytes, .. } = asked;
+            let write = Write {
+                folio: &folio,
+                caller: by(caller, &parts),
+                target: &target,
+                query: &query,
+                headers: &parts.headers,
+                bytes,
+            };
+            match verb {
+                "create" => write.create().await,
+                "update" => write.replace().await,
+                _ => write.patch().await,
+            }
+        }
+        Source::Namespaces => settings::create_namespace(asked).await,
+        Source::ConfigMaps | Source::Secrets | Source::View => plain::change(asked, verb).await,
+        Source::Events => Err(Status::method_not_allowed(asked.target.resource.kind)),
+    }
+}
+
+/// Who asks, with the tool that they use as the reason.
+fn by(mut caller: Caller, parts: &Parts) -> Caller {
+    let command = parts.headers.get("kubectl-command").and_then(|command| command.to_str().ok());
+    let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let tool = command.or_else(|| agent.and_then(|agent| agent.split(' ').next()));
+    caller.reason = tool.map(|tool| tool.chars().take(200).collect());
+    caller
+}
+
+/// Converts objects for a cluster that stores folio's kinds itself.
+fn convert(parts: &Parts, bytes: &Bytes) -> Result<Response, Status> {
+    if parts.method != Method::POST {
+        return Err(Status::method_not_allowed("it is only posted to"));
+    }
+    let review = body::object(&parts.headers, bytes)?;
+    let request = &review["request"];
+    let (Some(uid), Some(wanted)) =
+        (request["uid"].as_str(), request["desiredAPIVersion"].as_str())
+    else {
+        return Err(Status::bad_request(
+            "a ConversionReview has `request.uid` and `request.desiredAPIVersion`",
+        ));
+    };
+    let convert = |object: &Value| {
+        let manifest = folio_kinds::Manifest::new(object.clone())?;
+        let mut converted = folio_kinds::convert(&manifest, wanted)?.manifest.as_value();
+        // A cluster keeps its own metadata.
+        converted["metadata"] = object["metadata"].clone();
+        Ok::<_, folio_kinds::ManifestError>(converted)
+    };
+    let objects = request["objects"].as_array().into_iter().flatten();
+    let response = match objects.map(convert).collect::<Result<Vec<_>, _>>() {
+        Ok(objects) => {
+            json!({ "uid": uid, "convertedObjects": objects, "result": { "status": "Success" } })
+        }
+        Err(error) => {
+            json!({ "uid": uid, "result": { "status": "Failed", "message": error.to_string() } })
+        }
+    };
+    let body = json!({
+        "kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "response": response,
+    });
+    Ok(Json(body).into_response())
+}

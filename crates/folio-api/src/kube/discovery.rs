@@ -1,0 +1,151 @@
+//! What is served: groups, versions and resources, in the one form that newer clients ask for and in the older one.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::resource::{Resource, Source};
+
+/// The version that is claimed: what clients of that age expect is served.
+const KUBERNETES_MINOR: &str = "33";
+
+pub(crate) fn version() -> Value {
+    json!({
+        "major": "1", "minor": KUBERNETES_MINOR,
+        "gitVersion": format!("v1.{KUBERNETES_MINOR}.0+folio.{}", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none", "compiler": "rustc", "platform": "linux/amd64",
+    })
+}
+
+/// The version of the aggregated form that a client takes, if it takes one.
+fn aggregated(headers: &HeaderMap) -> Option<&'static str> {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok())?;
+    accept.split(',').find_map(|one| {
+        let has = |wanted: &str| one.split(';').any(|part| part.trim() == wanted);
+        let asked = has("g=apidiscovery.k8s.io") && has("as=APIGroupDiscoveryList");
+        match asked {
+            true if has("v=v2") => Some("v2"),
+            true if has("v=v2beta1") => Some("v2beta1"),
+            _ => None,
+        }
+    })
+}
+
+/// `GET /api`.
+pub(crate) fn core(headers: &HeaderMap) -> Response {
+    match aggregated(headers) {
+        Some(version) => list(version, vec![group("", &["v1"])]),
+        None => axum::Json(json!({
+            "kind": "APIVersions", "versions": ["v1"],
+            "serverAddressByClientCIDRs": [],
+        }))
+        .into_response(),
+    }
+}
+
+/// `GET /apis`.
+pub(crate) fn groups(headers: &HeaderMap) -> Response {
+    let all = Resource::groups();
+    match aggregated(headers) {
+        Some(version) => {
+            list(version, all.iter().map(|(name, versions)| group(name, versions)).collect())
+        }
+        None => {
+            let groups: Vec<_> =
+                all.iter().map(|(name, versions)| plain_group(name, versions)).collect();
+            let body = json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups });
+            axum::Json(body).into_response()
+        }
+    }
+}
+
+/// `GET /apis/{group}`.
+pub(crate) fn one_group(name: &str) -> Option<Value> {
+    let all = Resource::groups();
+    let (name, versions) = all.iter().find(|(own, _)| *own == name)?;
+    let mut body = plain_group(name, versions);
+    body["kind"] = "APIGroup".into();
+    body["apiVersion"] = "v1".into();
+    Some(body)
+}
+
+/// `GET /apis/{group}/{version}` and `GET /api/v1`.
+pub(crate) fn resources(group: &str, version: &str) -> Option<Value> {
+    let own: Vec<_> = Resource::of(group, version).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let mut resources = Vec::new();
+    for resource in own {
+        resources.push(json!({
+            "name": resource.plural, "singularName": resource.singular,
+            "namespaced": resource.namespaced, "kind": resource.kind, "verbs": resource.verbs,
+            "shortNames": resource.short, "categories": resource.categories,
+        }));
+        for (name, kind, verbs) in subresources(resource) {
+            resources.push(json!({
+                "name": format!("{}/{name}", resource.plural), "singularName": "",
+                "namespaced": resource.namespaced, "kind": kind, "verbs": verbs,
+            }));
+        }
+    }
+    let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    Some(json!({
+        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources,
+    }))
+}
+
+fn subresources(resource: &Resource) -> Vec<(&'static str, &'static str, &'static [&'static str])> {
+    match resource.source {
+        Source::Unit(..) => vec![("status", resource.kind, &["get", "patch", "update"])],
+        _ => Vec::new(),
+    }
+}
+
+fn plain_group(name: &str, versions: &[&str]) -> Value {
+    let version =
+        |version: &&str| json!({ "groupVersion": format!("{name}/{version}"), "version": version });
+    let all: Vec<_> = versions.iter().map(version).collect();
+    json!({ "name": name, "versions": all, "preferredVersion": all[0] })
+}
+
+fn list(version: &str, items: Vec<Value>) -> Response {
+    let body = json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{version}"),
+        "metadata": {}, "items": items,
+    });
+    let media =
+        format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
+    let mut response = axum::Json(body).into_response();
+    if let Ok(media) = HeaderValue::try_from(media) {
+        response.headers_mut().insert(header::CONTENT_TYPE, media);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+fn group(name: &str, versions: &[&str]) -> Value {
+    let versions: Vec<_> = versions
+        .iter()
+        .map(|version| {
+            let own = Resource::of(name, version).map(|resource| discovered(name, version, resource));
+            json!({ "version": version, "resources": own.collect::<Vec<_>>(), "freshness": "Current" })
+        })
+        .collect();
+    json!({ "metadata": { "name": name }, "versions": versions })
+}
+
+fn discovered(group: &str, version: &str, resource: &Resource) -> Value {
+    let kind = |kind: &str| json!({ "group": group, "version": version, "kind": kind });
+    let below = subresources(resource).into_iter().map(|(name, of, verbs)| {
+        json!({ "subresource": name, "responseKind": kind(of), "verbs": verbs })
+    });
+    json!({
+        "resource": resource.plural, "responseKind": kind(resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular, "verbs": resource.verbs,
+        "shortNames": resource.short, "categories": resource.categories,
+        "subresources": below.collect::<Vec<_>>(),
+    })
+}

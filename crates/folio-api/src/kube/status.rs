@@ -1,0 +1,194 @@
+//! What a client of this face is told when something failed: a Status with a reason. One table gives every class its
+//! reason and code; no handler chooses either.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use folio_core::{Class, Code, Explain};
+use serde_json::{Value, json};
+
+/// The reason and code of each class.
+const BY_CLASS: [(Class, &str, u16); 12] = [
+    (Class::Invalid, "Invalid", 422),
+    (Class::Unauthenticated, "Unauthorized", 401),
+    (Class::Forbidden, "Forbidden", 403),
+    (Class::NotFound, "NotFound", 404),
+    (Class::Gone, "Gone", 410),
+    (Class::Conflict, "Conflict", 409),
+    (Class::TooLarge, "RequestEntityTooLarge", 413),
+    (Class::Full, "ServiceUnavailable", 503),
+    (Class::Broken, "InternalError", 500),
+    (Class::Unavailable, "ServiceUnavailable", 503),
+    (Class::Failed, "InternalError", 500),
+    (Class::Late, "Timeout", 504),
+];
+
+/// Codes for which this face has a reason of their own.
+const BY_CODE: [(Code, &str, u16); 2] =
+    [(Code("unit_exists"), "AlreadyExists", 409), (Code("app_exists"), "AlreadyExists", 409)];
+
+/// A failure, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Status(Box<Told>);
+
+#[derive(Debug, Clone)]
+struct Told {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Option<Details>,
+    causes: Vec<Cause>,
+    retry_after_seconds: Option<u32>,
+}
+
+#[derive(Debug, Clone)]
+struct Details {
+    group: &'static str,
+    kind: &'static str,
+    name: String,
+}
+
+/// One of the things that are wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Cause {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) field: String,
+}
+
+impl Status {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        let (details, causes, retry_after_seconds) = (None, Vec::new(), None);
+        let message = message.into();
+        Self(Box::new(Told { code, reason, message, details, causes, retry_after_seconds }))
+    }
+
+    /// The request cannot be read.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// The request can be read and makes no sense.
+    pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let what = message.strip_prefix(&format!("{field}: ")).unwrap_or(&message).to_owned();
+        let cause = Cause { reason: "FieldValueInvalid", message: what, field: field.to_owned() };
+        Self::new(422, "Invalid", message).because([cause])
+    }
+
+    /// Nothing is served there.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource")
+    }
+
+    /// An object is not there.
+    pub(crate) fn not_found(plural: &str, group: &str, name: &str) -> Self {
+        let resource =
+            if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
+        Self::new(404, "NotFound", format!("{resource} \"{name}\" not found"))
+    }
+
+    /// A verb that a resource does not have.
+    pub(crate) fn method_not_allowed(what: &str) -> Self {
+        let message =
+            format!("the server does not allow this method on the requested resource: {what}");
+        Self::new(405, "MethodNotAllowed", message)
+    }
+
+    /// Says what it is about.
+    pub(crate) fn about(mut self, group: &'static str, kind: &'static str, name: &str) -> Self {
+        self.0.details = Some(Details { group, kind, name: name.to_owned() });
+        self
+    }
+
+    /// Adds what is wrong.
+    pub(crate) fn because(mut self, causes: impl IntoIterator<Item = Cause>) -> Self {
+        self.0.causes.extend(causes);
+        self
+    }
+
+    /// Says when to try again.
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after_seconds = Some(seconds);
+        self
+    }
+
+    /// Whether it is because something changed meanwhile.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.0.reason == "Conflict" && self.0.causes.is_empty()
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.0.code == 404
+    }
+
+    pub(crate) fn body(&self) -> Value {
+        let mut details = json!({});
+        if let Some(Details { group, kind, name }) = &self.0.details {
+            details = json!({ "name": name, "group": group, "kind": kind });
+        }
+        if !self.0.causes.is_empty() {
+            let causes = self.0.causes.iter().map(|Cause { reason, message, field }| {
+                json!({ "reason": reason, "message": message, "field": field })
+            });
+            details["causes"] = causes.collect();
+        }
+        if let Some(seconds) = self.0.retry_after_seconds {
+            details["retryAfterSeconds"] = seconds.into();
+        }
+        json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.0.message, "reason": self.0.reason, "details": details, "code": self.0.code,
+        })
+    }
+}
+
+impl<E: Explain> From<E> for Status {
+    fn from(error: E) -> Self {
+        let by_code = BY_CODE.iter().find(|row| row.0 == error.code()).map(|row| (row.1, row.2));
+        let by_class = BY_CLASS.iter().find(|row| row.0 == error.class()).map(|row| (row.1, row.2));
+        let (reason, code) = by_code.or(by_class).unwrap_or(("InternalError", 500));
+        if code == 500 {
+            tracing::error!(error.code = error.code().0, "A request failed: {error}");
+        }
+        let mut message = error.to_string();
+        let wrong = error.causes().into_iter().map(|cause| {
+            let (field, message) = match cause.what.split_once(": ") {
+                Some((field, what))
+                    if field.starts_with("spec") || field.starts_with("metadata") =>
+                {
+                    (field.to_owned(), what.to_owned())
+                }
+                _ => ("spec".to_owned(), cause.what),
+            };
+            Cause { reason: "FieldValueInvalid", message, field }
+        });
+        let mut causes: Vec<_> = wrong.collect();
+        let said: Vec<_> =
+            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        if !said.is_empty() {
+            message = format!("{message}: {}", said.join("; "));
+        }
+        causes.extend(error.referrers().into_iter().map(|referrer| Cause {
+            reason: "InUse",
+            message: format!("{} `{}` uses it", referrer.kind, referrer.name),
+            field: String::new(),
+        }));
+        let status = Self::new(code, reason, message).because(causes);
+        if code == 503 { status.retry_after(1) } else { status }
+    }
+}
+
+impl IntoResponse for Status {
+    fn into_response(self) -> Response {
+        let code = StatusCode::from_u16(self.0.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (code, axum::Json(self.body())).into_response();
+        if code == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        if let Some(seconds) = self.0.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}

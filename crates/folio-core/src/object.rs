@@ -1,0 +1,398 @@
+//! Units as objects: what each says, with what is said about it, how it stands, and what changed since an entry.
+//!
+//! This is what those see who read and watch everything, whoever changed it and through which door.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use folio_kinds::spec::LAST_APPLIED;
+use folio_model::{
+    AppName, Build, Digest, Draft, Edit, Entry, Kind, Labels, Marks, Number, Place, Pointer,
+    Snapshot, Timestamp, Unit, UnitKey, UnitUid, VersionId, VersionKey,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::apply::object::{made_at, marks, shown};
+use crate::builder::Builder;
+use crate::ports::{Page, State, StoreError};
+use crate::request::Marking;
+use crate::{Folio, history, view};
+
+/// One unit as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectView {
+    /// Its name.
+    pub key: UnitKey,
+    /// Its identity.
+    pub uid: UnitUid,
+    /// The entry that last changed it or what is said about it.
+    pub revision: u64,
+    /// How often what it says was changed, as far as that was noted.
+    pub generation: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What an unqualified reference to it shows: its draft, else its newest version.
+    pub spec: Snapshot,
+    /// Labels and annotations, where they are not those of its own manifest.
+    pub said: Option<Said>,
+    /// What was last applied, as the tool that did noted it; it holds whatever the object has become since.
+    pub last_applied: Option<String>,
+    /// Who wrote which field.
+    pub managers: Vec<Value>,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// Labels and annotations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Labels,
+}
+
+/// How a unit stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// How many versions it has.
+    pub versions: u64,
+    /// The latest of them that can be called.
+    pub latest: Option<(Number, VersionId)>,
+    /// The version that the app's own host shows.
+    pub live: Option<VersionId>,
+    /// Whether it has a draft.
+    pub draft: bool,
+    /// How far the build of what is shown is.
+    pub build: Option<Build>,
+}
+
+/// Objects, and the moment at which they were so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objects {
+    /// The last entry.
+    pub revision: u64,
+    /// The objects, by app and name.
+    pub items: Vec<ObjectView>,
+}
+
+/// A stretch of units to list.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectPage {
+    /// Only what comes after this app and name.
+    pub after: Option<(AppName, String)>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// What changed after an entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changes {
+    /// The last entry that was looked at.
+    pub upto: u64,
+    /// The apps in which anything happened.
+    pub apps: BTreeSet<AppName>,
+    /// The units that changed, as they are now.
+    pub units: Vec<ChangedUnit>,
+}
+
+/// A unit that changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangedUnit {
+    /// The unit as it is, or as it was before it went.
+    pub object: ObjectView,
+    /// What became of it.
+    pub what: Became,
+}
+
+/// What became of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Became {
+    /// It was made.
+    Made,
+    /// It was changed.
+    Changed,
+    /// It went.
+    Gone,
+}
+
+impl Folio {
+    /// Lists the units of one kind as objects, of an app or of all.
+    pub async fn objects(
+        &self,
+        app: Option<&AppName>,
+        kind: Kind,
+        page: ObjectPage,
+    ) -> Result<Objects, history::Error> {
+        let app = app.cloned();
+        self.look(move |state| {
+            let apps = match app {
+                Some(app) => vec![app],
+                None => state.apps()?,
+            };
+            let mut live = LiveVersions::default();
+            let mut items = Vec::new();
+            for app in apps {
+                if state.has_app(&app)? {
+                    let after = page.after.as_ref();
+                    for unit in state.units(&app, kind)?.iter().filter(|unit| unit.is_visible()) {
+                        let place = (&unit.key.app, unit.key.name.as_str());
+                        if after.is_some_and(|(app, name)| place <= (app, name.as_str())) {
+                            continue;
+                        }
+                        if page.limit.is_some_and(|limit| items.len() >= limit) {
+                            break;
+                        }
+                        items.extend(seen(state, unit, &mut live)?);
+                    }
+                }
+            }
+            Ok(Objects { revision: state.head()?, items })
+        })
+        .await
+    }
+
+    /// Shows one unit as an object, if there is one.
+    pub async fn object(&self, key: &UnitKey) -> Result<Option<ObjectView>, history::Error> {
+        let key = key.clone();
+        self.look(move |state| {
+            if !state.has_app(&key.app)? {
+                return Ok(None);
+            }
+            match state.unit(&key)?.filter(Unit::is_visible) {
+                Some(unit) => Ok(seen(state, &unit, &mut LiveVersions::default())?),
+                None => Ok(None),
+            }
+        })
+        .await
+    }
+
+    /// What is said about objects of an app that are no units, each with the entry that last changed that.
+    pub async fn marked(
+        &self,
+        app: &AppName,
+        objects: Vec<Uuid>,
+    ) -> Result<Vec<Option<(Marks, u64)>>, StoreError> {
+        let app = app.clone();
+        self.look(move |state| {
+            let each = objects.into_iter().map(|object| {
+                let found = state.place(&Pointer::Marks { app: app.clone(), object })?;
+                Ok(found.and_then(|(place, revision)| match place {
+                    Place::Marks(marks) => Some((*marks, revision)),
+                    _ => None,
+                }))
+            });
+            each.collect()
+        })
+        .await
+    }
+
+    /// Says what changed after an entry: at most so many entries are looked at.
+    pub async fn changed_since(&self, after: u64, limit: usize) -> Result<Changes, history::Error> {
+        self.look(move |state| {
+            let entries = state.entries(None, Page { after, limit })?;
+            let upto = entries.last().map_or(after, |entry| entry.seq);
+            let apps = entries.iter().map(|entry| entry.app.clone()).collect();
+            let mut live = LiveVersions::default();
+            let mut units = Vec::new();
+            for (uid, touched) in touched(state, &entries)? {
+                units.extend(changed(state, uid, touched, &mut live)?);
+            }
+            units.sort_by_key(|changed: &ChangedUnit| changed.object.revision);
+            Ok(Changes { upto, apps, units })
+        })
+        .await
+    }
+}
+
+/// Notes what a caller says about the object that is changed, or that it goes.
+pub(crate) fn mark(builder: &mut Builder<'_>, marking: &Marking) -> Result<(), StoreError> {
+    let pointer = Pointer::Marks { app: builder.app().clone(), object: marking.object };
+    let from = builder.state.place(&pointer)?.map(|(place, _)| place);
+    let since = match &from {
+        Some(Place::Marks(marks)) => marks.since,
+        _ => builder.at(),
+    };
+    let to = marking.said.clone().map(|(labels, annotations, managers)| {
+        let of = Digest::of(b"");
+        Place::Marks(Box::new(Marks { of, labels, annotations, managers, generation: 1, since }))
+    });
+    builder.point(pointer, from, to)
+}
+
+/// A unit as an object; none if nothing of it can be seen.
+fn seen(
+    state: &dyn State,
+    unit: &Unit,
+    live: &mut LiveVersions,
+) -> Result<Option<ObjectView>, StoreError> {
+    let Some((digest, _)) = shown(state, unit)? else { return Ok(None) };
+    let spec = view::snapshot(state, digest)?;
+    let latest = match unit.latest {
+        Some(number) => state.version(VersionKey { unit: unit.uid, number })?,
+        None => None,
+    };
+    let versions = state.versions(unit.uid, Page::ALL)?.len() as u64;
+    let standing = Standing {
+        versions,
+        latest: latest.map(|latest| (latest.number, latest.id)),
+        live: live.of(state, unit)?,
+        draft: unit.draft.is_some(),
+        build: Some(view::build(state, &spec)?),
+    };
+    object(state, unit, (digest, spec), standing).map(Some)
+}
+
+fn object(
+    state: &dyn State,
+    unit: &Unit,
+    (digest, spec): (Digest, Snapshot),
+    standing: Standing,
+) -> Result<ObjectView, StoreError> {
+    let marked = marks(state, unit)?;
+    let revision = unit.revision.max(marked.as_ref().map_or(0, |(_, revision)| *revision));
+    let created_at = match &marked {
+        Some((marks, _)) => marks.since,
+        None => made_at(state, unit)?,
+    };
+    let marks = marked.map(|(marks, _)| marks);
+    let generation =
+        marks.as_ref().map_or(1, |marks| marks.generation + u64::from(marks.of != digest));
+    let said = |Marks { labels, annotations, .. }: &Marks| Said {
+        labels: labels.clone(),
+        annotations: annotations.clone(),
+    };
+    let said = marks.as_ref().filter(|marks| marks.of == digest).map(said);
+    let last_applied =
+        marks.as_ref().and_then(|marks| marks.annotations.get(LAST_APPLIED).cloned());
+    let managers = marks.map(|marks| marks.managers).unwrap_or_default();
+    let spec = spec.shown();
+    let (key, uid) = (unit.key.clone(), unit.uid);
+    Ok(ObjectView {
+        key,
+        uid,
+        revision,
+        generation,
+        created_at,
+        spec,
+        said,
+        last_applied,
+        managers,
+        standing,
+    })
+}
+
+/// Which app version is live in each app.
+#[derive(Default)]
+struct LiveVersions(HashMap<AppName, Option<Number>>);
+
+impl LiveVersions {
+    /// The version of a unit that is live.
+    fn of(&mut self, state: &dyn State, unit: &Unit) -> Result<Option<VersionId>, StoreError> {
+        let app = &unit.key.app;
+        let number = match self.0.get(app) {
+            Some(known) => *known,
+            None => {
+                let found = live_app_version(state, app)?;
+                self.0.insert(app.clone(), found);
+                found
+            }
+        };
+        let Some(number) = number else { return Ok(None) };
+        let placement = state.placement_at(unit.uid, number)?;
+        Ok(placement.and_then(|placement| placement.latest).map(|(_, id, _)| id))
+    }
+}
+
+fn live_app_version(state: &dyn State, app: &AppName) -> Result<Option<Number>, StoreError> {
+    let live = state.place(&Pointer::Live { app: app.clone() })?;
+    let Some((Place::Live(live), _)) = live else { return Ok(None) };
+    let Some(id) = live.sole() else { return Ok(None) };
+    let release = state.place(&Pointer::Release { app: app.clone(), id: id.clone() })?;
+    let Some((Place::Release(release), _)) = release else { return Ok(None) };
+    let version = state.app_version_by_id(app, &release.app_version)?;
+    Ok(version.map(|version| version.number))
+}
+
+/// What entries say of one unit.
+#[derive(Default)]
+struct Touched {
+    /// The last of them.
+    entry: u64,
+    at: Timestamp,
+    made: bool,
+    key: Option<UnitKey>,
+    /// What it was before its last draft or version went.
+    was: Option<Digest>,
+}
+
+fn touched(state: &dyn State, entries: &[Entry]) -> Result<BTreeMap<UnitUid, Touched>, StoreError> {
+    let mut all: BTreeMap<UnitUid, Touched> = BTreeMap::new();
+    for entry in entries {
+        for edit in &entry.edits {
+            for uid in units_of(edit) {
+                let unit = all.entry(uid).or_default();
+                (unit.entry, unit.at) = (entry.seq, entry.at);
+                match edit {
+                    Edit::CreateUnit { key, .. } | Edit::RestoreUnit { key, .. } => {
+                        (unit.made, unit.key) = (true, Some(key.clone()));
+                    }
+                    Edit::DeleteUnit { key, .. } => unit.key = Some(key.clone()),
+                    Edit::SetDraft { from: Some(Draft { snapshot, .. }), to: None, .. } => {
+                        unit.was = Some(*snapshot);
+                    }
+                    Edit::DeleteVersion { version, .. } => unit.was = Some(version.snapshot),
+                    _ => {}
+                }
+            }
+        }
+    }
+    for (uid, touched) in &mut all {
+        if touched.key.is_none() {
+            touched.key = state.unit_by_uid(*uid)?.map(|unit| unit.key);
+        }
+    }
+    Ok(all)
+}
+
+/// The units that an edit changes, or changes what is said of.
+fn units_of(edit: &Edit) -> Vec<UnitUid> {
+    match edit {
+        Edit::Move { pointer: Pointer::Marks { object, .. }, .. } => vec![UnitUid(*object)],
+        Edit::Built { readies, .. } => readies.iter().map(|key| key.unit).collect(),
+        other => other.unit().into_iter().collect(),
+    }
+}
+
+fn changed(
+    state: &dyn State,
+    uid: UnitUid,
+    touched: Touched,
+    live: &mut LiveVersions,
+) -> Result<Option<ChangedUnit>, StoreError> {
+    let unit = state.unit_by_uid(uid)?;
+    if let Some(unit) = unit.as_ref().filter(|unit| unit.is_visible()) {
+        let object = seen(state, unit, live)?;
+        let what = if touched.made { Became::Made } else { Became::Changed };
+        return Ok(object.map(|object| {
+            let revision = object.revision.max(touched.entry);
+            ChangedUnit { object: ObjectView { revision, ..object }, what }
+        }));
+    }
+    let (Some(key), Some(digest)) = (touched.key, touched.was) else { return Ok(None) };
+    let unit = unit.unwrap_or(Unit {
+        uid,
+        key,
+        origin: folio_model::Origin::User,
+        owner: None,
+        next_number: Number::FIRST,
+        latest: None,
+        newest: None,
+        draft: None,
+        revision: touched.entry,
+    });
+    let spec = view::snapshot(state, digest)?;
+    let object = object(state, &unit, (digest, spec), Standing::default())?;
+    let object = ObjectView { revision: touched.entry, ..object };
+    Ok(Some(ChangedUnit { object, what: Became::Gone }))
+}

@@ -1,0 +1,193 @@
+//! Static files of a release: which file a path means. Whole segments are compared as they were written; nothing is
+//! normalised, so nothing outside an item can be reached. Start at [`Mounts::find`].
+
+mod answer;
+mod encode;
+mod kept;
+mod ranges;
+
+use std::sync::Arc;
+
+use folio_core::serving::{Asset, AssetEntry, AssetFile, Shown};
+
+pub(crate) use self::answer::{Asked, Caching};
+pub(crate) use self::encode::Encoder;
+pub(crate) use self::kept::Kept;
+
+/// The static items of a release, those with the longest path first.
+#[derive(Debug, Default)]
+pub(crate) struct Mounts(Vec<Mount>);
+
+#[derive(Debug)]
+struct Mount {
+    /// The path without a slash at its end.
+    path: Box<str>,
+    segments: usize,
+    asset: Arc<Asset>,
+}
+
+/// What a path means among static files.
+#[derive(Debug, Clone)]
+pub(crate) struct Hit {
+    pub(crate) asset: Arc<Asset>,
+    /// How many segments of the path the item's path takes.
+    pub(crate) segments: usize,
+    pub(crate) means: Means,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Means {
+    /// A file; its path says what it holds.
+    File(Arc<AssetFile>, Box<str>),
+    /// A directory that is asked for without the slash that its files need.
+    Directory,
+}
+
+impl Mounts {
+    pub(crate) fn of(shown: &Shown) -> Self {
+        let mount = |asset: &Arc<Asset>| {
+            let path: Box<str> = asset.spec.path.trim_end_matches('/').into();
+            let segments = path.split('/').count() - 1;
+            Mount { path, segments, asset: Arc::clone(asset) }
+        };
+        let mut mounts: Vec<_> = shown.assets.iter().map(mount).collect();
+        mounts.sort_by_key(|mount| std::cmp::Reverse(mount.segments));
+        Self(mounts)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The file that is at a path. Its percent escapes are undone.
+    pub(crate) fn find(&self, path: &str) -> Option<Hit> {
+        self.0.iter().find_map(|mount| mount.find(path))
+    }
+
+    /// The file that answers for a path that leads nowhere.
+    pub(crate) fn fallback(&self, path: &str) -> Option<Hit> {
+        self.stand_in(path, |asset| asset.spec.fallback.as_deref())
+    }
+
+    /// The file that says that there is nothing at a path.
+    pub(crate) fn error_page(&self, path: &str) -> Option<Hit> {
+        self.stand_in(path, |asset| asset.spec.error_page.as_deref())
+    }
+
+    fn stand_in(&self, path: &str, of: impl Fn(&Asset) -> Option<&str>) -> Option<Hit> {
+        let covering = self.0.iter().filter(|mount| mount.rest(path).is_some());
+        covering.filter_map(|mount| mount.file(of(&mount.asset)?)).next()
+    }
+}
+
+impl Mount {
+    /// What of a path is below this one, if it is; it begins with a slash unless nothing is left.
+    fn rest<'p>(&self, path: &'p str) -> Option<&'p str> {
+        path.strip_prefix(&*self.path).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    fn find(&self, path: &str) -> Option<Hit> {
+        let rest = self.rest(path)?;
+        let directory = match &self.asset.files {
+            AssetEntry::Directory(directory) => directory,
+            AssetEntry::File(file) => {
+                let own = rest.is_empty() || (self.path.is_empty() && rest == "/");
+                return own.then(|| self.hit(Means::File(Arc::clone(file), self.own_name())));
+            }
+        };
+        let Some(below) = rest.strip_prefix('/') else {
+            return self.index("").map(|_| self.hit(Means::Directory));
+        };
+        if below.is_empty() || below.ends_with('/') {
+            return self.index(below.trim_end_matches('/')).filter(|_| !below.ends_with("//"));
+        }
+        match directory.find(below)? {
+            AssetEntry::File(file) => Some(self.hit(Means::File(file, below.into()))),
+            AssetEntry::Directory(_) => self.index(below).map(|_| self.hit(Means::Directory)),
+        }
+    }
+
+    /// The file that stands for a directory.
+    fn index(&self, directory: &str) -> Option<Hit> {
+        let index = self.asset.spec.index();
+        let path = if directory.is_empty() { index.into() } else { format!("{directory}/{index}") };
+        self.file(&path)
+    }
+
+    fn file(&self, path: &str) -> Option<Hit> {
+        let AssetEntry::Directory(directory) = &self.asset.files else { return None };
+        match directory.find(path)? {
+            AssetEntry::File(file) => Some(self.hit(Means::File(file, path.into()))),
+            AssetEntry::Directory(_) => None,
+        }
+    }
+
+    /// What says of a single file what it holds: its path has an ending, or it is taken for a page.
+    fn own_name(&self) -> Box<str> {
+        let last = self.path.rsplit('/').next().unwrap_or_default();
+        if last.contains('.') { last.into() } else { "index.html".into() }
+    }
+
+    fn hit(&self, means: Means) -> Hit {
+        Hit { asset: Arc::clone(&self.asset), segments: self.segments, means }
+    }
+}
+
+/// Whether a path looks like that of a file rather than that of a page, which a single-page app would answer for.
+pub(crate) fn is_file_like(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    match last.rsplit_once('.') {
+        Some((_, ending)) => {
+            let page = matches!(ending, "html" | "htm" | "xhtml");
+            !page
+                && (1..=8).contains(&ending.len())
+                && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+        }
+        None => false,
+    }
+}
+
+/// Whether a file's name changes with what it holds, as builders of sites name files: `app.3f9a1c2b.js`, `app-BQz1k8fL.js`.
+pub(crate) fn is_fingerprinted(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let Some((stem, _ending)) = last.rsplit_once('.') else { return false };
+    let mark = stem.rsplit(['.', '-']).next().filter(|mark| mark.len() < stem.len());
+    mark.is_some_and(|mark| {
+        let plain = mark.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let digits = mark.bytes().filter(u8::is_ascii_digit).count();
+        let letters = mark.bytes().filter(u8::is_ascii_alphabetic).count();
+        plain && mark.len() >= 8 && digits > 0 && letters > 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_change_with_the_file_are_told_from_others() {
+        for path in ["/a/app.3f9a1c2b.js", "/app-BQz1k8fL.js", "/x.0123456789abcdef.css"] {
+            assert!(is_fingerprinted(path), "{path}");
+        }
+        for path in [
+            "/app.js",
+            "/jquery-3.7.1.min.js",
+            "/2024-01-01.html",
+            "/3f9a1c2b.js",
+            "/a.deadbeef.css",
+            "/",
+        ] {
+            assert!(!is_fingerprinted(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn files_are_told_from_pages() {
+        for path in ["/app.js", "/a/b.png", "/x.woff2", "/data.json"] {
+            assert!(is_file_like(path), "{path}");
+        }
+        for path in ["/", "/users/ada", "/users/ada.lovelace@x", "/page.html", "/v1.2/users"] {
+            assert!(!is_file_like(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! From what people write to the manifests that are applied.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use folio_model::{Name, Owner};
+use serde_json::{Map, Value, json};
+
+use super::{AppManifest, Function, Route, Scalar, Static, Timer};
+use crate::command::settings;
+use crate::problem::{Cause, Problem};
+use crate::spec::archives::{ArchiveSpec, Shape};
+use crate::spec::directory::{Manifest, Said, Side, Spec};
+
+/// The version that manifests are written in.
+const VERSION: &str = "folio.dev/v1";
+
+/// A share of all requests.
+const ALL: u32 = 10_000;
+
+pub(super) fn convert(app: AppManifest, path: &Path) -> Result<Spec> {
+    let base = path.parent().map(Path::to_owned).unwrap_or_default();
+    let uid = format!("folio.yaml/{}", app.name);
+    let deployment = Some(Owner { uid, name: app.name.to_string() });
+    let spec = Spec { directory: path.to_owned(), deployment, ..Spec::default() };
+    let mut writer = Writer { base, file: path.to_owned(), spec };
+    for (name, function) in app.functions {
+        writer.function(&name, function);
+    }
+    for (place, item) in app.statics.into_iter().enumerate() {
+        writer.item(place, item);
+    }
+    for (name, values) in app.config {
+        writer.add(&format!("config.{name}"), ("Config", &name), json!({ "values": values }));
+    }
+    for (place, route) in app.routes.into_iter().enumerate() {
+        writer.route(place, route);
+    }
+    for timer in app.timers {
+        writer.timer(timer);
+    }
+    if writer.spec.causes.is_empty() {
+        return Ok(writer.spec);
+    }
+    let problem = Problem::new(format!("`{}` cannot be deployed", path.display()));
+    Err(problem.causes(writer.spec.causes).hint("mend it; nothing was changed").into())
+}
+
+struct Writer {
+    /// Where paths start.
+    base: PathBuf,
+    file: PathBuf,
+    spec: Spec,
+}
+
+/// The files of a manifest.
+struct Files<'a> {
+    /// Which of its parts they are.
+    side: Side,
+    src: &'a Path,
+    exclude: &'a [String],
+}
+
+impl Writer {
+    fn function(&mut self, name: &Name, function: Function) {
+        let at = format!("functions.{name}");
+        let Function { environment, src, exclude, build, entrypoint, access, .. } = &function;
+        let package = match format!("{name}-pkg").parse::<Name>() {
+            Ok(package) => package,
+            Err(error) => return self.wrong(&at, error.to_string()),
+        };
+        let side = if build.is_some() { Side::Source } else { Side::Deployment };
+        let code = json!({ "environment": environment, "buildCommand": build });
+        let files = Files { side, src, exclude };
+        self.add_with(&at, ("Package", &package), code, &files);
+        let timeout = self.number(&format!("{at}.timeout"), function.timeout.as_ref(), |text| {
+            let time = settings::time(text)?;
+            Ok(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        });
+        let memory = function.memory.as_ref();
+        let memory = self.number(&format!("{at}.memory"), memory, settings::bytes);
+        let variables: Map<String, Value> = function
+            .env
+            .iter()
+            .map(|(key, value)| (key.clone(), value.to_string().into()))
+            .collect();
+        let run = json!({
+            "variables": variables,
+            "timeoutMs": timeout,
+            "memoryBytes": memory,
+            "concurrency": function.concurrency,
+            "scaleMin": function.min_scale,
+            "scaleMax": function.max_scale,
+            "access": access,
+        });
+        let pins = |names: &[Name]| -> Vec<Value> {
+            names.iter().map(|name| json!({ "name": name })).collect()
+        };
+        let spec = json!({
+            "environment": environment,
+            "package": { "name": package },
+            "entrypoint": entrypoint,
+            "run": said(run),
+            "configs": pins(&function.configs),
+            "secrets": pins(&function.secrets),
+        });
+        self.add(&at, ("Function", name), spec);
+    }
+
+    fn item(&mut self, place: usize, item: Static) {
+        let at = format!("static[{place}]");
+        let name = match item.name.map_or_else(|| named("static", &item.path), Ok) {
+            Ok(name) => name,
+            Err(error) => return self.wrong(&at, error),
+        };
+        let expires = self.number(&format!("{at}.expires"), item.expires.as_ref(), |text| {
+            Ok(settings::time(text)?.as_secs())
+        });
+        let spec = json!({
+            "path": item.path,
+            "index": item.index,
+            "fallback": item.fallback,
+            "errorPage": item.error_page,
+            "headers": item.headers,
+            "expires": expires,
+        });
+        let files = Files { side: Side::Deployment, src: &item.src, exclude: &item.exclude };
+        self.add_with(&at, ("StaticAsset", &name), spec, &files);
+    }
+
+    fn route(&mut self, place: usize, route: Route) {
+        let at = format!("routes[{place}]");
+        let name = match route.name.map_or_else(|| named("route", &route.path), Ok) {
+            Ok(name) => name,
+            Err(error) => return self.wrong(&at, error),
+        };
+        let path = match (route.path.strip_suffix("/**"), route.path.strip_suffix("/*")) {
+            (Some(prefix), _) => json!({ "prefix": { "path": whole(prefix), "keep": true } }),
+            (None, Some(prefix)) => json!({ "prefix": { "path": whole(prefix) } }),
+            (None, None) => json!({ "exact": route.path }),
+        };
+        let spec = json!({
+            "path": path,
+            "methods": route.methods,
+            "host": route.host,
+            "targets": [{ "function": route.function, "weight": ALL }],
+        });
+        self.add(&at, ("HTTPTrigger", &name), spec);
+    }
+
+    fn timer(&mut self, timer: Timer) {
+        let spec = json!({
+            "cron": timer.cron,
+            "zone": timer.zone,
+            "targets": [{ "function": timer.function, "weight": ALL }],
+        });
+        self.add(&format!("timers.{}", timer.name), ("TimeTrigger", &timer.name), spec);
+    }
+
+    fn add(&mut self, at: &str, (kind, name): (&str, &Name), spec: Value) {
+        let manifest = self.manifest(at, (kind, name), spec);
+        self.spec.manifests.push(manifest);
+    }
+
+    /// Adds a manifest with files.
+    fn add_with(&mut self, at: &str, unit: (&str, &Name), spec: Value, files: &Files<'_>) {
+        let Files { side, src, exclude } = *files;
+        let path = self.base.join(src);
+        let shape = match (path.is_dir(), path.is_file()) {
+            (true, _) => Shape::Directory,
+            (_, true) => Shape::File,
+            _ => return self.wrong(at, format!("there is no `{}`", path.display())),
+        };
+        let last = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        // What has no name of its own, such as `.`, is its own root.
+        let (root, include) = match last.filter(|_| path.parent().is_some()) {
+            Some(name) => {
+                let root = path.parent().map(Path::to_owned).unwrap_or_default();
+                let pattern = globset::escape(&name);
+                (root, if shape == Shape::Directory { format!("{pattern}/*") } else { pattern })
+            }
+            None => (path, "*".to_owned()),
+        };
+        let archive = ArchiveSpec {
+            name: format!("{}/{}", unit.0, unit.1),
+            at: self.at(at),
+            rootdir: Some(root.display().to_string()),
+            include: vec![include],
+            exclude: exclude.to_vec(),
+            shape,
+        };
+        let content = Some((side, archive.name.clone()));
+        self.spec.archives.insert(archive.name.clone(), archive);
+        let manifest = Manifest { content, ..self.manifest(at, unit, spec) };
+        self.spec.manifests.push(manifest);
+    }
+
+    fn manifest(&self, at: &str, (kind, name): (&str, &Name), spec: Value) -> Manifest {
+        let value = json!({
+            "apiVersion": VERSION,
+            "kind": kind,
+            "metadata": { "name": name },
+            "spec": said(spec),
+        });
+        Manifest { at: self.at(at), file: self.file.clone(), said: Said::Now(value), content: None }
+    }
+
+    /// Reads a value with a unit.
+    fn number(
+        &mut self,
+        at: &str,
+        value: Option<&Scalar>,
+        read: impl Fn(&str) -> Result<u64, String>,
+    ) -> Option<u64> {
+        match read(&value?.to_string()) {
+            Ok(number) => Some(number),
+            Err(error) => {
+                self.wrong(at, error);
+                None
+            }
+        }
+    }
+
+    fn at(&self, at: &str) -> String {
+        format!("{}: {at}", self.file.display())
+    }
+
+    fn wrong(&mut self, at: &str, what: String) {
+        let cause = Cause { at: self.at(at), what };
+        self.spec.causes.push(cause);
+    }
+}
+
+/// An object without what is not said in it.
+fn said(value: Value) -> Value {
+    let silent = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(entries) => entries.into_iter().filter(|(_, value)| !silent(value)).collect(),
+        other => other,
+    }
+}
+
+/// A prefix, of which nothing may be left but the root.
+fn whole(prefix: &str) -> &str {
+    if prefix.is_empty() { "/" } else { prefix }
+}
+
+/// A name made of a path: `/static/js` is `static-js`.
+pub(crate) fn named(what: &str, path: &str) -> Result<Name, String> {
+    let letters =
+        path.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    let letters: String = letters.collect();
+    let parts: Vec<_> = letters.split('-').filter(|part| !part.is_empty()).collect();
+    let name = if parts.is_empty() { "root".to_owned() } else { parts.join("-") };
+    let name = if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name
+    } else {
+        format!("{what}-{name}")
+    };
+    name.parse().map_err(|error| format!("its path gives it no name ({error}); add `name`"))
+}
