@@ -183,6 +183,7 @@ impl<P: Names, Q: Names> Read<P, Q> {
         let needs = parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Here(usual));
         match (needs, app(&mut parts).await) {
             (Needs::Server, _) => caller.may(Right::Administer, None)?,
+            (Needs::Everywhere(right), _) => caller.may(right, None)?,
             (Needs::Here(right), Some(app)) => caller.may(right, Some(&app))?,
             (Needs::Here(right), None) => caller.may_somewhere(right)?,
         }

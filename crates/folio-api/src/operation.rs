@@ -63,6 +63,8 @@ pub(crate) type Place = (Method, &'static str);
 pub(crate) enum Needs {
     /// A right in the app that the path names; where it names none, in any.
     Here(Right),
+    /// A right in every app.
+    Everywhere(Right),
     /// To administer the server.
     Server,
 }

@@ -260,9 +260,11 @@ fn of_running() -> Vec<Operation> {
         Operation::new(post(INVOKE), "invoke", "Call a function", running::invoke),
         Operation::new(get(LOGS), "functionLogs", "Give what it printed", running::logs),
         Operation::new(get(BUILD), "showBuild", "Show how its build went", running::build),
-        Operation::new(get(STATUS), "status", "Say what runs, and how guarded", running::status),
+        Operation::new(get(STATUS), "status", "Say what runs, and how guarded", running::status)
+            .needs(Needs::Everywhere(Right::View)),
         Operation::new(get(MEASURES), "measures", MEASURED, running::measures),
-        Operation::new(get("/metrics"), "metrics", "The same as OpenMetrics", running::metrics),
+        Operation::new(get("/metrics"), "metrics", "The same as OpenMetrics", running::metrics)
+            .needs(Needs::Everywhere(Right::View)),
     ]
 }
 

@@ -76,6 +76,7 @@ fn may(grant: &Grant, (method, path): (&str, &str), app: &str) -> bool {
     let app: AppName = app.parse().unwrap();
     match (method, path) {
         ("get", "/healthz" | "/folio/v1" | "/folio/v1/self") => true,
+        (_, "/metrics" | "/folio/v1/status") => grant.allows(Right::View, None),
         ("post", "/folio/v1/apps") | (_, "/folio/v1/apps/{app}/plan") => {
             grant.allows(Right::Administer, None)
         }

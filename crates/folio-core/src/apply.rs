@@ -12,6 +12,7 @@ mod pointers;
 mod read;
 mod removal;
 mod rollback;
+mod statics;
 mod triggers;
 mod work;
 

@@ -1,6 +1,6 @@
 //! Releases: which app versions can be reached from outside, and which of them an app's own host shows.
 //!
-//! Every change that makes an app version ends in [`make`], inside its own transaction: the release, what expires
+//! Every change that makes an app version ends in `make`, inside its own transaction: the release, what expires
 //! because of it, and what is live are one entry with the change. Start there. A release is never edited; whether
 //! it can be reached, the tags on it and what is live are pointers.
 

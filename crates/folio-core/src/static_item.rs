@@ -263,14 +263,25 @@ impl Folio {
         let tree = spec.content.tree;
         let about = self.blobs.about(tree).await?;
         let about = about.ok_or(StoreError::MissingBlob { digest: tree })?;
-        for file in [&spec.index, &spec.fallback, &spec.error_page].into_iter().flatten() {
-            // An index stands for every directory, and not each need have one.
-            let needed = spec.index.as_ref() != Some(file);
-            if needed && !content::has_file(self.blobs.as_ref(), tree, file).await? {
-                return Err(Error::NoFile { name: name.clone(), file: file.clone() });
-            }
+        if let Some(file) = self.missing_file(spec).await? {
+            return Err(Error::NoFile { name: name.clone(), file });
         }
         Ok((about.totals.files, about.totals.bytes))
+    }
+}
+
+impl Folio {
+    /// A file that an item names and does not have. An index stands for every directory, and not each need have one.
+    pub(crate) async fn missing_file(
+        &self,
+        spec: &StaticSpec,
+    ) -> Result<Option<String>, StoreError> {
+        for file in [&spec.fallback, &spec.error_page].into_iter().flatten() {
+            if !content::has_file(self.blobs.as_ref(), spec.content.tree, file).await? {
+                return Ok(Some(file.clone()));
+            }
+        }
+        Ok(None)
     }
 }
 

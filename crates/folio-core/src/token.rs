@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::known::KnownTokens;
-use crate::ports::StoreError;
 use crate::ports::runtime::Plan;
+use crate::ports::{State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, folio};
@@ -188,6 +188,12 @@ pub enum ChangeError {
     /// It would be over before it begins.
     #[error("a token that is valid for no time is of no use")]
     NoTime,
+    /// Somebody else goes by that name.
+    #[error("`{0}` is the name of somebody else")]
+    NameTaken(Actor),
+    /// Nobody would be left to give tokens out.
+    #[error("token `{0}` is the last that may administer this server")]
+    Last(String),
     /// Nobody gives out more than they have.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
@@ -206,6 +212,8 @@ impl Explain for ChangeError {
     fn code(&self) -> Code {
         match self {
             Self::NotFound(_) => Code("token_not_found"),
+            Self::NameTaken(_) => Code("token_name_taken"),
+            Self::Last(_) => Code("token_is_last"),
             Self::NoTime => Code("bad_request"),
             Self::Forbidden(error) => error.code(),
             Self::Folio(error) => error.code(),
@@ -215,6 +223,7 @@ impl Explain for ChangeError {
     fn class(&self) -> Class {
         match self {
             Self::NotFound(_) => Class::NotFound,
+            Self::NameTaken(_) | Self::Last(_) => Class::Conflict,
             Self::NoTime => Class::Invalid,
             Self::Forbidden(error) => error.class(),
             Self::Folio(error) => error.class(),
@@ -224,6 +233,11 @@ impl Explain for ChangeError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NotFound(_) => Some("`folio token list` shows what exists".to_owned()),
+            Self::NameTaken(_) => Some("choose another name; the log shows it".to_owned()),
+            Self::Last(_) => Some(
+                "make another first: `folio token create --name ... --role admin --all-apps`"
+                    .to_owned(),
+            ),
             Self::NoTime => Some("`--expires 30d` makes one for 30 days".to_owned()),
             Self::Forbidden(error) => error.hint(),
             Self::Folio(error) => error.hint(),
@@ -300,9 +314,16 @@ impl Folio {
         let token = self.draw_token();
         let app = new.grant.app.clone().unwrap_or_else(AppName::default_app);
         let caller = Caller { repeat: None, ..caller.clone() };
-        let made = token.clone();
+        let (made, own) = (token.clone(), caller.grant.clone());
         let done = self.commit(&caller, &app, move |builder| {
             let NewToken { actor, grant, valid_for } = new.clone();
+            let others = builder.state.tokens()?.into_iter().map(|(_, token)| token);
+            let same = others.filter(|token| token.actor == actor);
+            // Whoever may not give out what the other has must not be taken for them.
+            let taken = same.into_iter().any(|token| !own.covers(&token.terms.grant));
+            if taken || actor == Actor::system() {
+                return Err(ChangeError::NameTaken(actor));
+            }
             let created_at = Some(builder.at());
             let expires_at = valid_for.map(|span| builder.at().saturating_add(span));
             let expires_at = expires_at.transpose().map_err(|_| ChangeError::NoTime)?;
@@ -339,6 +360,9 @@ impl Folio {
         self.commit(caller, &app, move |builder| {
             let found = builder.state.token(&id)?.filter(|token| grant.covers(&token.terms.grant));
             let Some(token) = found else { return Err(ChangeError::NotFound(id.clone())) };
+            if is_last(builder.state, &id, &token, builder.at())? {
+                return Err(ChangeError::Last(id.clone()));
+            }
             builder.say(format!("revoke token {id} of {}", token.actor));
             builder.push(Edit::RevokeToken { id: id.clone(), token: token.clone() })?;
             Ok(view(id.clone(), token))
@@ -377,6 +401,21 @@ impl Folio {
         }
         Ok(Caller { grant: record.terms.grant, ..Caller::new(record.actor) })
     }
+}
+
+/// Whether nobody could administer the server without a token.
+fn is_last(
+    state: &dyn State,
+    id: &str,
+    token: &TokenRecord,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let lasting = |token: &TokenRecord| {
+        let valid = token.terms.expires_at.is_none_or(|end| end > now);
+        valid && token.terms.grant.allows(Right::Administer, None)
+    };
+    let mut others = state.tokens()?.into_iter().filter(|(other, _)| other != id);
+    Ok(lasting(token) && !others.any(|(_, other)| lasting(&other)))
 }
 
 fn record(token: &Token, actor: &Actor, terms: TokenTerms) -> TokenRecord {

@@ -61,6 +61,20 @@ async fn a_revoked_token_is_none_from_the_next_request_on() {
 }
 
 #[tokio::test]
+async fn somebody_can_always_administer_the_server() {
+    let world = world().await;
+    let first = world.folio.tokens(&world.caller).await.unwrap()[0].id.clone();
+    let passing = Some(Duration::from_secs(60));
+    make(&world, grant(Role::Admin, Some("default")), None).await;
+    make(&world, grant(Role::Admin, None), passing).await;
+    world.clock.jump(61);
+    let revoked = world.folio.revoke_token(&world.caller, &first).await;
+    assert_eq!(refused(revoked).0, "token_is_last");
+    make(&world, grant(Role::Admin, None), None).await;
+    world.folio.revoke_token(&world.caller, &first).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_token_ends_when_its_time_is_over() {
     let world = world().await;
     let token = make(&world, grant(Role::Viewer, None), Some(Duration::from_secs(60))).await;
@@ -93,7 +107,12 @@ async fn nobody_gives_out_or_sees_more_than_they_have() {
         assert_eq!(refused(world.folio.create_token(&admin, new(asked)).await).0, "forbidden");
     }
     let own = grant(Role::Admin, Some("default"));
-    world.folio.create_token(&admin, new(own)).await.unwrap();
+    world.folio.create_token(&admin, new(own.clone())).await.unwrap();
+    for name in ["admin", "system"] {
+        let as_other = NewToken { actor: name.parse().unwrap(), ..new(own.clone()) };
+        let made = world.folio.create_token(&admin, as_other).await;
+        assert_eq!(refused(made).0, "token_name_taken", "{name}");
+    }
     let seen = world.folio.tokens(&admin).await.unwrap();
     assert!(seen.iter().all(|token| token.terms.grant.app == Some(app())));
     for hidden in [&everywhere, &elsewhere] {

@@ -286,8 +286,11 @@ impl Gateway {
         seen.reach(aim.release, aim.named);
         if let Some((hit, status)) = aim.file {
             let asked = Asked::new(hit, (&parts.method, &parts.uri, &parts.headers));
-            let forever = aim.named == Named::Id;
-            let caching = if forever { Caching::Forever } else { Caching::AsSaid };
+            let caching = match aim.named {
+                Named::Id => Caching::Forever,
+                Named::Header => Caching::Private,
+                Named::Live | Named::Name => Caching::AsSaid,
+            };
             return Ok(Admission::Asset(Box::new(Asked { status, caching, ..asked })));
         }
         match aim.meant {

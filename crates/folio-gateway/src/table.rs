@@ -65,8 +65,10 @@ pub(crate) enum Named {
     Live,
     /// By a name that may be another's later.
     Name,
-    /// By its id, which is never another's.
+    /// By its id in the host, which is never another's.
     Id,
+    /// By a header: the address says nothing of it.
+    Header,
 }
 
 /// A release that cannot be reached under this name; the core can say why.
@@ -138,7 +140,9 @@ impl Table {
         };
         let name = named.or(by_host.map(|(_, release)| release));
         if let (Some(app), Some(name)) = (app, name) {
-            return self.by_name(app, name, (path, method));
+            let aim = self.by_name(app, name, (path, method))?;
+            let by_header = named.is_some().then_some(Named::Header);
+            return Ok(Aim { named: by_header.unwrap_or(aim.named), ..aim });
         }
         let meant = match self.live.find(host, path, method) {
             // A host of an app that leads nowhere is known all the same.

@@ -196,6 +196,10 @@ async fn how_long_a_file_may_be_kept_depends_on_its_address() {
     }
     let answer = world.fetch("/hour/a.txt", "").await;
     assert_eq!(answer.header("x-frame-options"), Some("DENY"));
+    for path in ["/a.txt", "/app.3f9a1c2b.js"] {
+        let answer = world.fetch(path, &format!("Folio-Release: {id}\r\n")).await;
+        assert_eq!(answer.header("cache-control"), Some("private, no-store"), "{path}");
+    }
 }
 
 #[tokio::test]

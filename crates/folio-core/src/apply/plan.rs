@@ -13,7 +13,8 @@ use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
 use super::work::{Places, Work};
 use super::{
-    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Scope, Wanted, Wish, triggers,
+    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Scope, Wanted, Wish, statics,
+    triggers,
 };
 use crate::ports::{State, StoreError};
 use crate::{environment, publish, settings};
@@ -130,6 +131,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     }
     planner.sort();
     planner.triggers()?;
+    planner.faults.extend(statics::faults(&wanted.wishes));
     let pointers = pointers::plan(state, app, wanted, &planner.plan.steps)?;
     planner.faults.extend(pointers.faults);
     planner.foreign.extend(pointers.foreign);

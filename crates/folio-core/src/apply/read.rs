@@ -66,6 +66,10 @@ impl Folio {
             Ok(found) => read(app, document, found),
             Err(what) => Err(vec![what]),
         };
+        let read = match read {
+            Ok(read) => self.complete_static(read).await?,
+            Err(faults) => Err(faults),
+        };
         match read {
             Ok(read) => reading.add(document.digest(), Arc::new(read), News::New),
             Err(faults) => {
@@ -74,6 +78,19 @@ impl Folio {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a static item that names a file it does not have.
+    async fn complete_static(
+        &self,
+        read: ReadDocument,
+    ) -> Result<Result<ReadDocument, Vec<String>>, Error> {
+        let Asked::Unit(wish) = &read.asked else { return Ok(Ok(read)) };
+        let Snapshot::Static(spec) = &wish.spec else { return Ok(Ok(read)) };
+        Ok(match self.missing_file(spec).await? {
+            Some(file) => Err(vec![format!("static '{}' has no file `{file}`", wish.name)]),
+            None => Ok(read),
+        })
     }
 
     /// Says which triggers wait for messages that this server never hears of.

@@ -28,6 +28,8 @@ pub(crate) enum Caching {
     Forever,
     /// As the item says.
     AsSaid,
+    /// Not at all: the same address shows something else to others.
+    Private,
 }
 
 /// A static file that was asked for.
@@ -131,6 +133,7 @@ impl Asked {
         let forever = self.caching == Caching::Forever || is_fingerprinted(path);
         match asset.spec.expires {
             _ if self.status != StatusCode::OK => HeaderValue::from_static("no-cache"),
+            _ if self.caching == Caching::Private => HeaderValue::from_static("private, no-store"),
             _ if forever => HeaderValue::from_static("public, max-age=31536000, immutable"),
             None | Some(0) => HeaderValue::from_static("public, no-cache, max-age=0"),
             Some(seconds) => value(&format!("public, must-revalidate, max-age={seconds}")),

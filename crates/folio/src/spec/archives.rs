@@ -164,7 +164,7 @@ fn expand(root: &Path, pattern: &str) -> Result<Vec<Match>> {
         rest = after;
     }
     // What is not there is not matched.
-    let about = |path: PathBuf| path.metadata().ok().map(|about| (path, about));
+    let about = |path: PathBuf| path.symlink_metadata().ok().map(|about| (path, about));
     Ok(found.into_iter().filter_map(about).collect())
 }
 
