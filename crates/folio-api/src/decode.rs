@@ -116,7 +116,7 @@ impl FromRequest<Folio> for Anyone {
 impl FromRequest<Folio> for Anybody {
     type Rejection = Failure;
     async fn from_request(request: Request, folio: &Folio) -> Result<Self, Failure> {
-        let caller = folio.authenticate(headers::token(request.headers())).await?;
+        let caller = folio.authenticate(headers::token(request.headers()).as_deref()).await?;
         Ok(Self { caller })
     }
 }
@@ -179,7 +179,7 @@ impl<P: Names, Q: Names> Read<P, Q> {
     /// says, or else the usual one; in the app that the path names, or where it names none, in any.
     async fn new(request: Request, folio: &Folio, usual: Right) -> Result<Self, Failure> {
         let (mut parts, body) = request.into_parts();
-        let caller = folio.authenticate(headers::token(&parts.headers)).await?;
+        let caller = folio.authenticate(headers::token(&parts.headers).as_deref()).await?;
         let needs = parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Here(usual));
         match (needs, app(&mut parts).await) {
             (Needs::Server, _) => caller.may(Right::Administer, None)?,

@@ -84,7 +84,7 @@ async fn answer(folio: Folio, feed: Arc<Feed>, request: Request) -> Result<Respo
     if matches!(path.as_str(), "/livez" | "/readyz") {
         return Ok("ok".into_response());
     }
-    let caller = folio.authenticate(crate::decode::token(&parts.headers)).await?;
+    let caller = folio.authenticate(crate::decode::token(&parts.headers).as_deref()).await?;
     if path == "/convert" {
         let bytes = body::read(&folio, body).await?;
         return convert(&parts, &bytes);
@@ -104,7 +104,7 @@ async fn answer(folio: Folio, feed: Arc<Feed>, request: Request) -> Result<Respo
     allow(&caller, &target, &parts.method)?;
     let query = Query::parse(parts.uri.query())?;
     let bytes = body::read(&folio, body).await?;
-    dispatch(Asked { folio, feed, caller, target, query, parts, bytes }).await
+    Box::pin(dispatch(Asked { folio, feed, caller, target, query, parts, bytes })).await
 }
 
 /// Refuses what a caller may not do, before anything else about it is looked at. What is not in one app needs the

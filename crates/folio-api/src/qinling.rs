@@ -10,7 +10,6 @@ mod executions;
 mod fault;
 mod functions;
 mod jobs;
-mod md5;
 mod runtimes;
 mod showing;
 mod versions;

@@ -276,7 +276,8 @@ fn of_executions() -> Vec<Operation> {
     const LIST: &str = "List executions, newest first";
     vec![
         Operation::new(get(ALL), "listExecutions", LIST, executions::list),
-        Operation::new(post(ALL), "createExecution", "Run a function", executions::create),
+        Operation::new(post(ALL), "createExecution", "Run a function", executions::create)
+            .needs(Needs::Here(Right::Invoke)),
         Operation::new(get(ONE), "showExecution", "Show an execution", executions::show),
         Operation::new(get(LOG), "executionLog", "Give what it printed", executions::log),
         Operation::new(post(CANCEL), "cancelExecution", "End one that runs", executions::cancel),

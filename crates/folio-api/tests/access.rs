@@ -84,7 +84,9 @@ fn may(grant: &Grant, (method, path): (&str, &str), app: &str) -> bool {
         (_, path) if path.starts_with("/folio/v1/tokens") => grant.role.has(Right::Administer),
         (_, path) if path.starts_with("/folio/v1/blobs") => grant.role.has(Right::Deploy),
         ("delete", "/folio/v1/apps/{app}") => grant.allows(Right::Administer, Some(&app)),
-        ("post", "/folio/v1/apps/{app}/invoke") => grant.allows(Right::Invoke, Some(&app)),
+        ("post", "/folio/v1/apps/{app}/invoke" | "/folio/v1/apps/{app}/executions") => {
+            grant.allows(Right::Invoke, Some(&app))
+        }
         // A question whose text is long.
         ("post", "/folio/v1/apps/{app}/secrets/check") => grant.allows(Right::View, Some(&app)),
         (_, path) if path.contains("{app}") => grant.allows(usual, Some(&app)),

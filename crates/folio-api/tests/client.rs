@@ -45,7 +45,7 @@ impl World {
         let clock = Arc::new(TestClock::new(7));
         let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
         let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
-        let settings = Settings { limits, grace: Duration::ZERO };
+        let settings = Settings { limits, grace: Duration::ZERO, ..Settings::default() };
         let ledger = Arc::new(MemoryLedger::new(index));
         let folio = Folio::new(ledger, Arc::new(blobs), clock, settings);
         Self::new(folio, None).await

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use folio_core::binding::WebhookCall;
 use folio_model::Digest;
 use serde_json::{Value, json};
 
@@ -196,9 +197,12 @@ async fn bindings(world: &World) {
     assert_eq!(world.get(&hook).await.ok()["function"], "hello");
     assert_eq!(world.get(&hooks).await.ok()["items"].as_array().map(Vec::len), Some(1));
     let id = made["id"].as_str().unwrap().parse().unwrap();
-    let started = world.folio.call_webhook(id, None).await.unwrap();
+    let started = world.folio.call_webhook(id, WebhookCall::default()).await.unwrap();
     world.delete(&format!("{APP}/executions/{}", started.id)).await.ok();
-    assert!(world.folio.call_webhook(id, None).await.is_err(), "once in a minute");
+    assert!(
+        world.folio.call_webhook(id, WebhookCall::default()).await.is_err(),
+        "once in a minute"
+    );
     world.delete(&hook).await.ok();
 }
 

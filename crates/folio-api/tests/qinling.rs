@@ -1,5 +1,6 @@
 //! What Qinling's own tests ask of a server, asked of this one over HTTP.
 
+mod access;
 mod bindings;
 mod face;
 mod hostile;

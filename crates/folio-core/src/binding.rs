@@ -6,25 +6,22 @@
 mod error;
 mod input;
 mod job;
-
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+mod webhook;
 
 use folio_model::{
-    Actor, AppName, Binding, BindingTerms, BoundTo, Execution, ExecutionMode, ExecutionOrigin,
-    JobStatus, Kind, Name, Number, Place, Pointer, Qualifier, Reference, Timestamp, Unit, UnitUid,
-    VersionId, VersionKey, Webhook,
+    Actor, AppName, Binding, BindingTerms, BoundTo, JobStatus, Kind, Name, Number, Place, Pointer,
+    Qualifier, Reference, Timestamp, Unit, UnitUid, VersionId, VersionKey, Webhook,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::error::Error;
-pub use self::input::webhook_input;
 pub use self::job::{JobFields, NewJob};
+pub(crate) use self::webhook::Calls;
+pub use self::webhook::{SIGNATURE_HEADERS, WebhookCall};
 
 use crate::builder::Builder;
-use crate::execution::NewExecution;
 use crate::ports::{StandingBinding, State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
@@ -81,6 +78,9 @@ pub struct BindingView {
     /// How often a job will still come, if not for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
+    /// What calls a webhook: a URL, or its path on the control port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// What is to be made.
@@ -119,22 +119,7 @@ pub struct BindingFields {
     /// What becomes of a job.
     pub job: JobFields,
     /// What becomes of a webhook.
-    pub webhook: Option<Webhook>,
-}
-
-/// How often webhooks were called in this minute.
-#[derive(Default)]
-pub(crate) struct Calls(Mutex<HashMap<Uuid, (i64, u32)>>);
-
-impl Calls {
-    /// Counts a call, if it is allowed.
-    fn admit(&self, id: Uuid, minute: i64, max: u32) -> bool {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.retain(|_, (then, _)| *then == minute);
-        let (_, count) = calls.entry(id).or_insert((minute, 0));
-        *count += 1;
-        *count <= max
-    }
+    pub webhook: Webhook,
 }
 
 impl Folio {
@@ -158,7 +143,10 @@ impl Folio {
                         free(builder.state, &of, name.as_deref())?;
                         BindingTerms::Newest
                     }
-                    NewTerms::Webhook(webhook) => BindingTerms::Webhook(webhook),
+                    NewTerms::Webhook(webhook) => {
+                        signable(builder.state, &of, &webhook)?;
+                        BindingTerms::Webhook(webhook)
+                    }
                     NewTerms::Job(new) => BindingTerms::Job(new.job(now)?),
                 };
                 let (created_at, updated_at) = (now, None);
@@ -167,7 +155,7 @@ impl Folio {
             })
             .await?;
         self.wind_jobs(Some((app, id))).await?;
-        Ok(done)
+        Ok(Done { result: self.whole(done.result).await?, ..done })
     }
 
     /// Changes a job or webhook.
@@ -193,7 +181,11 @@ impl Folio {
                 match &mut to.terms {
                     BindingTerms::Job(job) => fields.job.lay_over(job, now)?,
                     BindingTerms::Webhook(webhook) => {
-                        *webhook = fields.webhook.clone().unwrap_or_else(|| webhook.clone());
+                        let new = &fields.webhook;
+                        let max = new.calls_per_minute_max.or(webhook.calls_per_minute_max);
+                        let signing = new.signing.clone().or_else(|| webhook.signing.clone());
+                        *webhook = Webhook { calls_per_minute_max: max, signing };
+                        signable(builder.state, &of, webhook)?;
                     }
                     BindingTerms::Newest => {}
                 }
@@ -204,7 +196,7 @@ impl Folio {
             })
             .await?;
         self.wind_jobs(Some((app, id))).await?;
-        Ok(done)
+        Ok(Done { result: self.whole(done.result).await?, ..done })
     }
 
     /// Removes a job, a webhook, or a name for a newest version.
@@ -245,7 +237,7 @@ impl Folio {
         });
         let mut views = Vec::new();
         for view in found.await? {
-            views.push(self.with_times(view).await?);
+            views.push(self.whole(view).await?);
         }
         Ok(views)
     }
@@ -261,7 +253,7 @@ impl Folio {
             let found = find(state, &of, id, Some(kind))?;
             Ok::<_, Error>(seen(state, &found)?)
         });
-        self.with_times(found.await?).await
+        self.whole(found.await?).await
     }
 
     /// What a reference means to a binding: one version, an alias wherever it points, or whatever is newest.
@@ -291,36 +283,6 @@ impl Folio {
             })
         })
         .await
-    }
-
-    /// Runs what a webhook leads to, whoever calls it. Always later: the answer is that it will be run.
-    pub async fn call_webhook(&self, id: Uuid, input: Option<String>) -> Result<Execution, Error> {
-        let missing = Error::NotFound { noun: BindingKind::Webhook.noun(), id };
-        let found = self.look(move |state| {
-            for app in state.apps()? {
-                if let Some(found) = state.binding(&app, id)? {
-                    let function = reference(state, &app, &found.binding.to)?;
-                    return Ok::<_, Error>(Some((found, function)));
-                }
-            }
-            Ok(None)
-        });
-        let Some((found, function)) = found.await? else { return Err(missing) };
-        let BindingTerms::Webhook(webhook) = &found.binding.terms else { return Err(missing) };
-        let minute = self.clock.now().as_second().div_euclid(60);
-        if let Some(max) = webhook.calls_per_minute_max
-            && !self.calls.admit(id, minute, max)
-        {
-            return Err(Error::TooOften(id));
-        }
-        let new = NewExecution {
-            function,
-            input,
-            mode: ExecutionMode::Async,
-            description: format!("Created by Webhook {id}"),
-            origin: ExecutionOrigin::Webhook(id),
-        };
-        Ok(self.start_execution(&by("webhook"), &found.app, new).await?)
     }
 
     /// A random identity nobody can guess.
@@ -374,7 +336,7 @@ fn seen(state: &dyn State, found: &StandingBinding) -> Result<BindingView, Store
         Err(_) => None,
     };
     let StandingBinding { app, id, binding, revision } = found.clone();
-    Ok(BindingView { app, id, revision, binding, function, next: None, left: None })
+    Ok(BindingView { app, id, revision, binding, function, next: None, left: None, url: None })
 }
 
 /// Refuses what leads nowhere.
@@ -382,6 +344,14 @@ fn leads(state: &dyn State, app: &AppName, to: &BoundTo) -> Result<(), Error> {
     let function = reference(state, app, to)?;
     resolve::resolve(state, app, Kind::Function, &function)?;
     Ok(())
+}
+
+/// Refuses a webhook whose calls nobody could sign.
+fn signable(state: &dyn State, app: &AppName, webhook: &Webhook) -> Result<(), Error> {
+    match &webhook.signing {
+        Some(signing) => webhook::signed_with(state, app, signing).map(|_| ()),
+        None => Ok(()),
+    }
 }
 
 /// What a binding leads to now, as a reference.

@@ -53,17 +53,20 @@ pub struct Folio {
 }
 
 /// What an operator may set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// How much of everything is allowed.
     pub limits: Limits,
     /// How long bytes nothing reaches are kept, so that an undo finds them.
     pub grace: Duration,
+    /// Where clients find the control API, without a slash at its end; as each of them names it if absent.
+    pub public_url: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { limits: Limits::default(), grace: Duration::from_secs(24 * 60 * 60) }
+        let grace = Duration::from_secs(24 * 60 * 60);
+        Self { limits: Limits::default(), grace, public_url: None }
     }
 }
 

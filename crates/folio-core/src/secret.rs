@@ -278,7 +278,7 @@ fn fingerprints(spec: &SecretSpec) -> BTreeMap<SecretKey, Fingerprint> {
     spec.keys.iter().map(|(name, one)| (name.clone(), one.fingerprint.clone())).collect()
 }
 
-fn latest(state: &dyn State, unit: &Unit) -> Result<SecretSpec, StoreError> {
+pub(crate) fn latest(state: &dyn State, unit: &Unit) -> Result<SecretSpec, StoreError> {
     let (version, _) = settings::latest(state, unit)?;
     spec(state, version.snapshot)
 }

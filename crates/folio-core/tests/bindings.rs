@@ -1,17 +1,24 @@
 //! Jobs and webhooks: every slot is run once, one that is broken is only its own trouble, and what they lead to stays.
 
+use std::sync::Arc;
+
+use folio_core::Explain as _;
 use folio_core::binding::{
-    BindingFields, BindingKind, BindingView, JobFields, NewBinding, NewJob, NewTerms,
+    BindingFields, BindingKind, BindingView, JobFields, NewBinding, NewJob, NewTerms, WebhookCall,
 };
 use folio_core::execution::Listing;
-use folio_core::request::{Cascade, Which};
-use folio_core::{Explain as _, ports::StoreError};
+use folio_core::ports::{Plaintext, StoreError};
+use folio_core::request::{Cascade, Onto, Which};
+use folio_core::secret::SecretFields;
 use folio_model::{
-    BindingTerms, BoundTo, Execution, ExecutionOrigin, JobStatus, Kind, UnitKey, Webhook,
+    BindingTerms, BoundTo, Build, Execution, ExecutionOrigin, JobStatus, Kind, Signing, UnitKey,
+    Webhook,
 };
+use folio_testkit::vault::TestVault;
 
-use crate::runtime::{Running, reference, running, running_on_disk};
-use crate::world::{app, function, id, refused};
+use crate::builds::{await_build, builders, publish};
+use crate::runtime::{Running, Script, reference, running, running_on_disk};
+use crate::world::{World, app, function, id, refused};
 
 impl Running {
     async fn bound(&self, function: &str, terms: NewTerms) -> BindingView {
@@ -100,20 +107,62 @@ async fn a_job_of_an_alias_follows_it() {
 #[tokio::test]
 async fn a_broken_job_starves_nobody() {
     let running = published(running().await).await;
-    // The original stopped all jobs when one's alias was gone; here the alias goes around the guard.
-    let broken = running.bound_to(BoundTo::Alias(id("prod")), job_terms()).await;
+    running.stub.then(Script::Fail("no"));
+    let _builders = builders(&running);
+    publish(&running, "one", "v3").await;
+    assert_eq!(await_build(&running, "v3").await, Build::Failed);
+    // What it leads to can be named and not be run. The original stopped all jobs when one could not be started.
+    let broken = running.bound("hello@v3", job_terms()).await;
     let healthy = running.job("hello", "* * * * *", None).await;
-    let key = function("hello");
-    let leaving = (&key, &id("prod"));
-    let expect = folio_core::request::Expect::Present;
-    let refused = running.world.folio.delete_alias(&running.world.caller, leaving, expect).await;
-    assert_eq!(refused.unwrap_err().code().0, "in_use");
-    *running.stub.failure.lock().unwrap() = None;
     for _ in 0..3 {
         running.look_at_the_clock(60).await.unwrap();
     }
     assert_eq!(running.started_by(&healthy).await.len(), 3);
-    assert_eq!(running.started_by(&broken).await.len(), 3);
+    assert_eq!(running.started_by(&broken).await.len(), 0);
+    assert_eq!(running.status(&broken).await.0, JobStatus::Running, "it may be mended");
+}
+
+#[tokio::test]
+async fn an_alias_that_a_job_follows_is_kept() {
+    let running = published(running().await).await;
+    running.bound_to(BoundTo::Alias(id("prod")), job_terms()).await;
+    let key = function("hello");
+    let leaving = (&key, &id("prod"));
+    let expect = folio_core::request::Expect::Present;
+    let deleted = running.world.folio.delete_alias(&running.world.caller, leaving, expect).await;
+    assert_eq!(refused(deleted).0, "in_use");
+}
+
+#[tokio::test]
+async fn a_webhook_can_ask_for_a_signature() {
+    let running = published(running().await).await;
+    let world = World {
+        folio: running.world.folio.clone().with_vault(Arc::new(TestVault)),
+        ..running.world
+    };
+    let signing: Signing = "till/key".parse().unwrap();
+    let terms = NewTerms::Webhook(Webhook { signing: Some(signing), ..Webhook::default() });
+    let to = world.folio.bound_to(&app(), &reference("hello")).await.unwrap();
+    let new = NewBinding { to, name: None, description: None, terms };
+    let made = world.folio.bind(&world.caller, &app(), new.clone()).await;
+    assert_eq!(refused(made).0, "webhook_secret_missing");
+    let key = UnitKey { app: app(), kind: Kind::Secret, name: "till".parse().unwrap() };
+    let value = Plaintext::new(b"It's a Secret to Everybody".to_vec());
+    let fields =
+        SecretFields { set: [("key".parse().unwrap(), value)].into(), ..SecretFields::default() };
+    world.folio.set_secret(&world.caller, &key, fields, (Onto::Nothing, None)).await.unwrap();
+    let hook = world.folio.bind(&world.caller, &app(), new).await.unwrap().result;
+    let body = b"Hello, World!";
+    let call = |signature| WebhookCall { body, signature, ..WebhookCall::default() };
+    let right = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+    for wrong in [None, Some("sha256=00"), Some(&right[7..])] {
+        let called = world.folio.call_webhook(hook.id, call(wrong)).await;
+        assert_eq!(refused(called).0, "webhook_not_signed");
+    }
+    world.folio.call_webhook(hook.id, call(Some(right))).await.unwrap();
+    world.folio.delete_secret(&world.caller, &key, None).await.unwrap();
+    let called = world.folio.call_webhook(hook.id, call(Some(right))).await;
+    assert_eq!(refused(called).0, "webhook_secret_missing", "without its secret nobody is let in");
 }
 
 fn job_terms() -> NewTerms {
@@ -182,7 +231,10 @@ async fn every_change_is_an_entry_and_can_be_undone() {
     assert_eq!(log[0].entry.message, format!("create webhook {}", hook.id));
     assert_eq!(log[0].entry.app_version, None, "no version is made");
     folio.undo(&running.world.caller, &app(), None).await.unwrap();
-    assert_eq!(refused(folio.call_webhook(hook.id, None).await).0, "binding_not_found");
+    assert_eq!(
+        refused(folio.call_webhook(hook.id, WebhookCall::default()).await).0,
+        "binding_not_found"
+    );
     let key = UnitKey { kind: Kind::Function, ..function("hello") };
     folio.delete(&running.world.caller, &key, Cascade::No, None).await.unwrap();
 }

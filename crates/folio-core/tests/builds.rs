@@ -21,18 +21,18 @@ async fn source(running: &Running, text: &str) -> Fields {
     Fields { environment, source, build_command, ..Fields::default() }
 }
 
-async fn publish(running: &Running, text: &str, at: &str) -> Published {
+pub(crate) async fn publish(running: &Running, text: &str, at: &str) -> Published {
     let request = Publish { id: Some(id(at)), ..request(source(running, text).await) };
     running.world.publish(&function("hello"), request).await.unwrap().result
 }
 
 /// The loop that builds, until it is dropped.
-struct Builders {
+pub(crate) struct Builders {
     _tasks: JoinSet<()>,
     _stop: oneshot::Sender<()>,
 }
 
-fn builders(running: &Running) -> Builders {
+pub(crate) fn builders(running: &Running) -> Builders {
     let (stop, stopped) = oneshot::channel::<()>();
     let folio = running.world.folio.clone();
     let mut tasks = JoinSet::new();
@@ -47,7 +47,7 @@ async fn build_of(running: &Running, at: &str) -> Build {
     running.world.folio.version(&function("hello"), &at).await.unwrap().build
 }
 
-async fn await_build(running: &Running, at: &str) -> Build {
+pub(crate) async fn await_build(running: &Running, at: &str) -> Build {
     let at = at.parse().unwrap();
     running.world.folio.await_build(&function("hello"), &at).await.unwrap()
 }

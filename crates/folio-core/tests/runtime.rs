@@ -157,7 +157,7 @@ pub(crate) async fn running_with<L: Ledger>(
     let index = MemoryIndex::default();
     let options = PackOptions { grace: Duration::ZERO };
     let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
-    let settings = Settings { grace: Duration::ZERO, limits };
+    let settings = Settings { grace: Duration::ZERO, limits, ..Settings::default() };
     let ledger = wrap(MemoryLedger::new(index));
     let folio = Folio::new(ledger, Arc::new(blobs), Arc::clone(&clock) as Arc<_>, settings);
     with(folio, clock, Arc::new(MemoryQueue::default()), None).await

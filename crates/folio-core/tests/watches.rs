@@ -84,7 +84,7 @@ async fn watching(object_type: &str, object: Option<&str>) -> Watching {
     let options = PackOptions { grace: Duration::ZERO };
     let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
     let limits = Limits { watch_fires_per_second_max: 1_000_000, ..Limits::default() };
-    let settings = Settings { limits, grace: Duration::ZERO };
+    let settings = Settings { limits, grace: Duration::ZERO, ..Settings::default() };
     let ledger = Arc::new(MemoryLedger::new(index));
     let folio = Folio::new(ledger, Arc::new(blobs), clock.clone(), settings);
     let listener = Arc::new(Listener::default());

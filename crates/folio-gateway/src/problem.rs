@@ -115,6 +115,7 @@ impl Problem {
         let message = match error {
             binding::Error::NotFound { .. } => "there is no such webhook",
             binding::Error::TooOften(_) => "the webhook was called too often",
+            binding::Error::Unsigned(_) => "the call is not signed with the webhook's secret",
             _ => "the webhook leads nowhere",
         };
         Self { detail: Some(error.to_string()), ..Self::new(error.code(), error.class(), message) }

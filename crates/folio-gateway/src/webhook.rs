@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use folio_core::Folio;
-use folio_core::binding::webhook_input;
+use folio_core::binding::{SIGNATURE_HEADERS, WebhookCall};
 use folio_core::ports::Body;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -38,9 +38,14 @@ impl Call {
         let Self { id, parts, body } = self;
         let max = usize::try_from(folio.limits().execution_input_bytes_max).unwrap_or(usize::MAX);
         let body = whole(body, max).await?;
-        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let input = webhook_input(kind, parts.uri.query().unwrap_or_default(), &body);
-        let started = folio.call_webhook(id, Some(input)).await;
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let call = WebhookCall {
+            content_type: header(CONTENT_TYPE.as_str()),
+            query: parts.uri.query().unwrap_or_default(),
+            body: &body,
+            signature: SIGNATURE_HEADERS.into_iter().find_map(header),
+        };
+        let started = folio.call_webhook(id, call).await;
         let started = started.map_err(|error| Problem::webhook(&error))?;
         let answer = serde_json::json!({ "execution_id": started.id }).to_string();
         let mut answer = Response::new(Body::Full(Bytes::from(answer)));

@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, Timestamp, UnitUid, VersionId, VersionKey};
+use crate::secret::SecretKeyError;
+use crate::{Name, NameError, Number, SecretKey, Timestamp, UnitUid, VersionId, VersionKey};
 
 /// Something that stands for a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +70,48 @@ pub struct Webhook {
     /// Calls in a minute at most; no limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_minute_max: Option<u32>,
+    /// What calls have to be signed with; anybody may call if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing: Option<Signing>,
+}
+
+/// The value of a secret that calls are signed with, as it is when they come. Written `secret/key`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Signing {
+    /// The secret.
+    pub secret: Name,
+    /// Which of its values.
+    pub key: SecretKey,
+}
+
+impl std::fmt::Display for Signing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.secret, self.key)
+    }
+}
+
+/// Why a text does not say what calls are signed with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SigningError {
+    /// It has no two parts.
+    #[error("`{0}` is not written `secret/key`")]
+    Parts(String),
+    /// The first is no name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The second is no key.
+    #[error(transparent)]
+    Key(#[from] SecretKeyError),
+}
+
+impl std::str::FromStr for Signing {
+    type Err = SigningError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once('/').ok_or_else(|| SigningError::Parts(text.to_owned()))?;
+        Ok(Self { secret: parts.0.parse()?, key: parts.1.parse()? })
+    }
 }
 
 /// Set times at which a function is run.

@@ -32,7 +32,7 @@ mod version;
 
 pub use access::{Access, Grant, Right, Role, TokenRecord, TokenTerms};
 pub use app::{AppVersion, Git, Placement};
-pub use binding::{Binding, BindingTerms, BoundTo, Job, JobStatus, Webhook};
+pub use binding::{Binding, BindingTerms, BoundTo, Job, JobStatus, Signing, SigningError, Webhook};
 pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};

@@ -45,7 +45,6 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         settings: Settings::default(),
         clock: Arc::new(SystemClock),
         jail: Mode::Enforced,
-        open: false,
         command_directories: Vec::new(),
         nats: None,
         doors: folio_gateway::Settings::default(),

@@ -62,13 +62,13 @@ pub(crate) struct Serve {
     /// Run functions without a jail; only for code that is trusted like the server itself
     #[arg(long)]
     no_jail: bool,
-    /// Let everybody on this machine in who comes without a token, as `admin`
-    #[arg(long, conflicts_with = "insecure_listen")]
-    open: bool,
+    /// Where clients find the control port, for the URLs of webhooks [default: as each client names it]
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
     /// Listen beyond this machine, although tokens and code travel unencrypted
     #[arg(long)]
     insecure_listen: bool,
-    /// Let everybody in who comes without a token, as admin, such as kubectl over http; only on this machine
+    /// Let everybody in who comes without a token, as admin, such as kubectl or openstack over http; only on this machine
     #[arg(long)]
     open: bool,
     /// Set a limit, such as `contentFilesMax=1000`; repeat it for more
@@ -93,6 +93,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
     refuse_open_door(&serve)?;
     let data = config.data(serve.data.clone())?;
     let settings = Settings {
+        public_url: serve.public_url.as_deref().map(public_url).transpose()?,
         limits: limits::apply(&serve.limit)?,
         grace: Duration::try_from(serve.grace).context("--grace must not be negative")?,
     };
@@ -106,7 +107,6 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         clock: clock(&serve),
         command_directories: serve.command_directory.clone(),
         nats: serve.nats.clone().or_else(|| config.nats.clone()),
-        open: serve.open,
         jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
         doors: folio_gateway::Settings {
             domain: serve.domain.clone(),
@@ -148,6 +148,17 @@ fn certificate(serve: &Serve) -> Result<Option<Tls>> {
 }
 
 /// Without TLS, a token that leaves the machine can be read by anybody on the way.
+/// An address as URLs begin with it.
+fn public_url(text: &str) -> Result<String> {
+    let problem = || format!("`--public-url {text}` is no address of a server");
+    let parsed = reqwest::Url::parse(text).with_context(problem)?;
+    let is_plain = parsed.query().is_none() && parsed.fragment().is_none();
+    if !matches!(parsed.scheme(), "http" | "https") || !is_plain {
+        return Err(Problem::new(problem()).hint("give one such as https://folio.example").into());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
 fn refuse_open_door(serve: &Serve) -> Result<()> {
     if serve.open && !serve.listen.ip().is_loopback() {
         let problem =

@@ -1,7 +1,11 @@
 //! Headers: who asks, why, from where in git, on what condition, whether to release it, and how to recognise the
 //! request again.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, HeaderName, header};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use folio_core::request::Releasing;
 use folio_model::Git;
 use percent_encoding::percent_decode_str;
@@ -30,16 +34,24 @@ pub(super) enum IfMatch {
     Revision(u64),
 }
 
-/// The token a request carries. Something that is not a token is handed on as one that nobody has.
-pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
+/// The token a request carries, as a bearer's or as the password of whoever names themselves. Something that is not
+/// a token is handed on as one that nobody has.
+pub(crate) fn token(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next()?;
-    let text = value.to_str().unwrap_or_default();
-    let is_bearer = |scheme: &str| scheme.eq_ignore_ascii_case("bearer");
-    match text.split_once(' ') {
-        Some((scheme, token)) if is_bearer(scheme) && values.next().is_none() => Some(token.trim()),
-        _ => Some(""),
-    }
+    let (scheme, rest) = value.to_str().unwrap_or_default().split_once(' ').unwrap_or_default();
+    let found = match values.next() {
+        None if scheme.eq_ignore_ascii_case("bearer") => Some(Cow::Borrowed(rest.trim())),
+        None if scheme.eq_ignore_ascii_case("basic") => password(rest.trim()).map(Cow::Owned),
+        _ => None,
+    };
+    Some(found.unwrap_or_default())
+}
+
+fn password(encoded: &str) -> Option<String> {
+    let bytes = BASE64_STANDARD.decode(encoded).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    text.split_once(':').map(|(_, password)| password.to_owned())
 }
 
 pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Refusal> {
@@ -168,11 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn only_bearer_tokens_are_tokens() {
-        let token = |value| token(&headers(header::AUTHORIZATION, value)).map(str::to_owned);
+    fn a_token_is_a_bearers_or_a_password() {
+        let token =
+            |value| token(&headers(header::AUTHORIZATION, value)).map(std::borrow::Cow::into_owned);
         assert_eq!(token("Bearer abc"), Some("abc".to_owned()));
         assert_eq!(token("bearer  abc "), Some("abc".to_owned()));
-        for odd in ["Basic abc", "Bearer", "", "abc"] {
+        assert_eq!(token("Basic YW5uYTphYmM="), Some("abc".to_owned()));
+        for odd in ["Basic abc", "Basic YW5uYQ==", "Bearer", "", "abc"] {
             assert_eq!(token(odd), Some(String::new()), "{odd}");
         }
     }

@@ -50,7 +50,8 @@ pub(crate) async fn create_webhook(
     change.unconditional()?;
     let (app, Given(new)) = (&change.path.app, &change.body);
     let to = folio.bound_to(app, &new.function).await?;
-    let terms = NewTerms::Webhook(Webhook { calls_per_minute_max: new.calls_per_minute_max });
+    let (calls_per_minute_max, signing) = (new.calls_per_minute_max, new.signing.clone());
+    let terms = NewTerms::Webhook(Webhook { calls_per_minute_max, signing });
     let new = NewBinding { to, name: None, description: new.description.clone(), terms };
     Ok(Created(folio.bind(&change.caller, app, new).await?))
 }
@@ -77,8 +78,8 @@ pub(crate) async fn update_webhook(
         Some(function) => Some(folio.bound_to(&change.path.app, function).await?),
         None => None,
     };
-    let max = new.calls_per_minute_max;
-    let webhook = max.map(|max| Webhook { calls_per_minute_max: Some(max) });
+    let (calls_per_minute_max, signing) = (new.calls_per_minute_max, new.signing.clone());
+    let webhook = Webhook { calls_per_minute_max, signing };
     let description = new.description.clone();
     let fields = BindingFields { to, description, webhook, ..BindingFields::default() };
     let at = (&change.path.app, change.path.id);

@@ -71,17 +71,17 @@ pub(super) async fn reference(visit: &Visit, id: Uuid, number: u64) -> Outcome<R
 }
 
 async fn show(visit: &Visit, id: &str) -> Outcome {
-    Ok(found(shown(&one(visit, id).await?)))
+    Ok(found(shown(&one(visit, id, To::Read).await?)))
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
-    let execution = one(visit, id).await?;
+    let execution = one(visit, id, To::Change).await?;
     visit.folio.delete_execution(&execution.app, execution.id).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
 async fn log(visit: &Visit, id: &str) -> Outcome {
-    let execution = one(visit, id).await?;
+    let execution = one(visit, id, To::Read).await?;
     let mut response: Response =
         visit.folio.execution_log(&execution.app, execution.id).await?.into_response();
     let plain = HeaderValue::from_static("text/plain; charset=UTF-8");
@@ -89,13 +89,15 @@ async fn log(visit: &Visit, id: &str) -> Outcome {
     Ok(response)
 }
 
-async fn one(visit: &Visit, id: &str) -> Outcome<Execution> {
+async fn one(visit: &Visit, id: &str, to: To) -> Outcome<Execution> {
     let id = visit::identity("id", id)?;
-    let found = visit.folio.show_execution(&visit.app, ExecutionId(id)).await;
-    found.map_err(|error| match error {
-        folio_core::execution::Error::NotFound(_) => Fault::no("Execution", &id.to_string()),
-        error => error.into(),
-    })
+    for app in visit.sought(to).await? {
+        match visit.folio.show_execution(&app, ExecutionId(id)).await {
+            Err(folio_core::execution::Error::NotFound(_)) => {}
+            found => return Ok(found?),
+        }
+    }
+    Err(Fault::no("Execution", &id.to_string()))
 }
 
 async fn list(visit: &Visit) -> Outcome {

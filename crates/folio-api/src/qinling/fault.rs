@@ -47,6 +47,7 @@ impl<E: Explain> From<E> for Fault {
         let status = match error.class() {
             Class::Invalid | Class::TooLarge => StatusCode::BAD_REQUEST,
             Class::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Class::Forbidden => StatusCode::FORBIDDEN,
             Class::NotFound | Class::Gone => StatusCode::NOT_FOUND,
             Class::Conflict if error.code().0 == "in_use" => StatusCode::FORBIDDEN,
             Class::Conflict => StatusCode::CONFLICT,

@@ -12,13 +12,13 @@ use folio_core::draft;
 use folio_core::request::{Cascade, ContentRef, Fields, Onto};
 use folio_core::view::UnitView;
 use folio_model::{BoundTo, Kind, Name, Qualifier, UnitKey};
+use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::settings::{Code, Settings};
 use super::body::Form;
 use super::fault::{Fault, Outcome, empty, found, made, zip};
-use super::md5::md5;
 use super::runtimes;
 use super::showing::{self, CREATED, DESCRIPTION, MD5, NAME, UPDATED, moment};
 use super::visit::{self, To, Visit};
@@ -282,7 +282,7 @@ pub(super) fn key(unit: &UnitView) -> UnitKey {
 
 /// The package's checksum, if it is a zip and the one that was announced.
 fn checked(package: &Bytes, announced: Option<&str>) -> Outcome<String> {
-    let found = md5(package);
+    let found = hex::encode(Md5::digest(package));
     if announced.is_some_and(|announced| !announced.eq_ignore_ascii_case(&found)) {
         return Err(Fault::invalid("Package md5 mismatch."));
     }

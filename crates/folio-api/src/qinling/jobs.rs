@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::body::Object;
 use super::fault::{Fault, Outcome, empty, found, made};
 use super::showing::moment;
-use super::visit::{self, Visit};
+use super::visit::{self, To, Visit};
 use super::webhooks::{bound, target};
 
 /// How far ahead a time has to be.
@@ -76,7 +76,7 @@ async fn create(visit: &Visit) -> Outcome {
     };
     let done = visit.folio.bind(&visit.caller, &visit.app, new).await;
     let done = done.map_err(|error| worded(error, pattern.as_deref()))?;
-    Ok(made(shown(&one(visit, &done.result.id.to_string()).await?)))
+    Ok(made(shown(&one(visit, &done.result.id.to_string(), To::Change).await?)))
 }
 
 /// What a job is refused for, in the words of the original.
@@ -112,11 +112,11 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 async fn show(visit: &Visit, id: &str) -> Outcome {
-    Ok(found(shown(&one(visit, id).await?)))
+    Ok(found(shown(&one(visit, id, To::Read).await?)))
 }
 
 async fn update(visit: &Visit, id: &str) -> Outcome {
-    let job = one(visit, id).await?;
+    let job = one(visit, id, To::Change).await?;
     let body = Object::read_with(&visit.body, "job", &KNOWN, &["project_id", "created_at"])?;
     let BindingTerms::Job(before) = &job.binding.terms else { return Err(visit.nowhere()) };
     if before.status.is_over() {
@@ -143,22 +143,24 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
     let at = (&visit.app, job.id);
     let done = visit.folio.rebind(&visit.caller, at, fields).await;
     done.map_err(|error| worded(error, pattern.as_deref()))?;
-    Ok(found(shown(&one(visit, id).await?)))
+    Ok(found(shown(&one(visit, id, To::Change).await?)))
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
-    let job = one(visit, id).await?;
+    let job = one(visit, id, To::Change).await?;
     visit.folio.unbind(&visit.caller, (&visit.app, job.id)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-async fn one(visit: &Visit, id: &str) -> Outcome<BindingView> {
+async fn one(visit: &Visit, id: &str, to: To) -> Outcome<BindingView> {
     let id = visit::identity("id", id)?;
-    let found = visit.folio.show_binding((&visit.app, id), BindingKind::Job).await;
-    found.map_err(|error| match error {
-        Error::NotFound { .. } => Fault::no("Job", &id.to_string()),
-        error => error.into(),
-    })
+    for app in visit.sought(to).await? {
+        match visit.folio.show_binding((&app, id), BindingKind::Job).await {
+            Err(Error::NotFound { .. }) => {}
+            found => return Ok(found?),
+        }
+    }
+    Err(Fault::no("Job", &id.to_string()))
 }
 
 fn shown(view: &BindingView) -> Value {

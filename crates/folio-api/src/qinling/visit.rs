@@ -1,5 +1,7 @@
 //! One call: who comes, to what, and with what. Everything a handler needs is read here, once.
 
+use std::borrow::Cow;
+
 use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -7,11 +9,12 @@ use bytes::Bytes;
 use folio_core::token::Token;
 use folio_core::view::UnitView;
 use folio_core::{Caller, Folio};
-use folio_model::{AppName, Kind, UnitUid};
+use folio_model::{AppName, Kind, Right, UnitUid};
 use uuid::Uuid;
 
 use super::body::{self, Object};
 use super::fault::{Fault, Outcome};
+use crate::decode;
 
 /// Bytes of one body: a package of 50 MiB and what is around it.
 const BODY_BYTES_MAX: usize = 52 * 1024 * 1024;
@@ -44,16 +47,17 @@ impl Visit {
             .map(|word| percent_encoding::percent_decode_str(word).decode_utf8_lossy().into_owned())
             .collect();
         let given = text(header::HeaderName::from_static("x-auth-token"));
-        let bearer = text(header::AUTHORIZATION);
-        let bearer = bearer.as_deref().and_then(|value| value.strip_prefix("Bearer "));
-        let token = given.as_deref().or(bearer).filter(|token| Token::parse(token).is_some());
         // What is no token of ours is what clients without one send.
-        let caller = folio.authenticate(token).await?;
+        let given = given.filter(|token| Token::parse(token).is_some()).map(Cow::Owned);
+        let token = given.or_else(|| decode::token(&parts.headers));
+        let caller = folio.authenticate(token.as_deref()).await?;
+        let app = caller.grant.app.clone().unwrap_or_else(AppName::default_app);
+        caller.may(needed(&parts.method, &words), Some(&app))?;
         let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
             Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "The request body is too large.")
         })?;
         Ok(Self {
-            app: AppName::default_app(),
+            app,
             folio,
             caller,
             method: parts.method.clone(),
@@ -99,11 +103,14 @@ impl Visit {
         }
     }
 
-    /// A function by its identity: in any project to be read, in one's own to be changed.
+    /// A function by its identity: in any project that one sees to be read, in one's own to be changed.
     pub(super) async fn function(&self, id: Uuid, to: To) -> Outcome<UnitView> {
         let found = self.folio.find_unit(UnitUid(id)).await?;
         let found = found.filter(|unit| unit.kind == Kind::Function);
-        let found = found.filter(|unit| to == To::Read || unit.app == self.app);
+        let found = found.filter(|unit| match to {
+            To::Read => unit.app == self.app || self.is_admin(),
+            To::Change => unit.app == self.app,
+        });
         found.ok_or_else(|| Fault::no("Function", &id.to_string()))
     }
 
@@ -114,8 +121,40 @@ impl Visit {
             let other = asked.is_some_and(|asked| asked != self.app.as_str());
             return Ok(if other { Vec::new() } else { vec![self.app.clone()] });
         }
-        let apps = self.folio.apps().await?.into_iter().map(|app| app.app);
+        if !self.is_admin() {
+            return Err(Fault::not_allowed("Operation not allowed"));
+        }
+        let apps = self.sought(To::Read).await?.into_iter();
         Ok(apps.filter(|app| asked.is_none_or(|asked| asked == app.as_str())).collect())
+    }
+
+    /// The projects in which something is looked for, one's own first.
+    pub(super) async fn sought(&self, to: To) -> Outcome<Vec<AppName>> {
+        let mut sought = vec![self.app.clone()];
+        if to == To::Read && self.is_admin() {
+            let apps = self.folio.apps(&self.caller).await?.into_iter().map(|app| app.app);
+            sought.extend(apps.filter(|app| *app != self.app));
+        }
+        Ok(sought)
+    }
+
+    /// The URL that calls a webhook.
+    pub(super) fn webhook_url(&self, id: Uuid) -> String {
+        let url = self.folio.webhook_url(id);
+        if url.starts_with('/') { format!("{}{url}", self.origin) } else { url }
+    }
+
+    fn is_admin(&self) -> bool {
+        self.caller.grant.allows(Right::Administer, None)
+    }
+}
+
+/// The right that a call needs in its project.
+fn needed(method: &Method, words: &[String]) -> Right {
+    match (method, words.first().map(String::as_str)) {
+        (&Method::GET | &Method::HEAD, _) => Right::View,
+        (&Method::POST, Some("executions")) => Right::Invoke,
+        _ => Right::Deploy,
     }
 }
 

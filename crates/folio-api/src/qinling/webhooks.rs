@@ -6,7 +6,8 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::IntoResponse as _;
 use folio_core::Folio;
 use folio_core::binding::{
-    BindingFields, BindingKind, BindingView, Error, NewBinding, NewTerms, webhook_input,
+    BindingFields, BindingKind, BindingView, Error, NewBinding, NewTerms, SIGNATURE_HEADERS,
+    WebhookCall,
 };
 use folio_model::{BoundTo, Webhook};
 use serde_json::{Value, json};
@@ -44,9 +45,14 @@ pub(super) async fn invoke(folio: &Folio, id: &str, request: Request) -> Outcome
     let max = usize::try_from(folio.limits().execution_input_bytes_max).unwrap_or(usize::MAX);
     let too_large = || Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "The request body is too large.");
     let body = to_bytes(body, max).await.map_err(|_| too_large())?;
-    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let input = webhook_input(kind, parts.uri.query().unwrap_or_default(), &body);
-    let started = folio.call_webhook(id, Some(input)).await;
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let call = WebhookCall {
+        content_type: header(header::CONTENT_TYPE.as_str()),
+        query: parts.uri.query().unwrap_or_default(),
+        body: &body,
+        signature: SIGNATURE_HEADERS.into_iter().find_map(header),
+    };
+    let started = folio.call_webhook(id, call).await;
     let started = started.map_err(|error| match error {
         Error::NotFound { .. } => Fault::no("Webhook", &id.to_string()),
         Error::TooOften(_) => Fault::new(StatusCode::TOO_MANY_REQUESTS, error.to_string()),
@@ -102,11 +108,11 @@ pub(super) async fn target(visit: &Visit, body: &Object) -> Outcome<BoundTo> {
 }
 
 async fn show(visit: &Visit, id: &str) -> Outcome {
-    Ok(found(shown(visit, &one(visit, id).await?)))
+    Ok(found(shown(visit, &one(visit, id, To::Read).await?)))
 }
 
 async fn update(visit: &Visit, id: &str) -> Outcome {
-    let webhook = one(visit, id).await?;
+    let webhook = one(visit, id, To::Change).await?;
     let body = read(visit)?;
     let function = body.uuid("function_id")?;
     let number = body.number("function_version")?;
@@ -139,18 +145,20 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
-    let webhook = one(visit, id).await?;
+    let webhook = one(visit, id, To::Change).await?;
     visit.folio.unbind(&visit.caller, (&visit.app, webhook.id)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-async fn one(visit: &Visit, id: &str) -> Outcome<BindingView> {
+async fn one(visit: &Visit, id: &str, to: To) -> Outcome<BindingView> {
     let id = visit::identity("id", id)?;
-    let found = visit.folio.show_binding((&visit.app, id), BindingKind::Webhook).await;
-    found.map_err(|error| match error {
-        Error::NotFound { .. } => Fault::no("Webhook", &id.to_string()),
-        error => error.into(),
-    })
+    for app in visit.sought(to).await? {
+        match visit.folio.show_binding((&app, id), BindingKind::Webhook).await {
+            Err(Error::NotFound { .. }) => {}
+            found => return Ok(found?),
+        }
+    }
+    Err(Fault::no("Webhook", &id.to_string()))
 }
 
 /// The function, version and alias of what a job or webhook leads to.
@@ -176,6 +184,6 @@ fn shown(visit: &Visit, view: &BindingView) -> Value {
         "project_id": view.app,
         "created_at": moment(view.binding.created_at),
         "updated_at": view.binding.updated_at.map(moment),
-        "webhook_url": format!("{}/v1/webhooks/{}/invoke", visit.origin, view.id),
+        "webhook_url": visit.webhook_url(view.id),
     })
 }

@@ -1,7 +1,7 @@
 //! Bodies about jobs and webhooks.
 
 use folio_core::binding::{JobFields, NewJob as Times};
-use folio_model::{JobStatus, Reference, Timestamp};
+use folio_model::{JobStatus, Reference, Signing, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -77,6 +77,9 @@ pub(crate) struct NewWebhook {
     /// Calls in a minute at most.
     #[serde(default)]
     pub(crate) calls_per_minute_max: Option<u32>,
+    /// What calls have to be signed with.
+    #[serde(default)]
+    pub(crate) signing: Option<Signing>,
 }
 
 /// Changes a webhook; what is left out stays.
@@ -92,4 +95,7 @@ pub(crate) struct NewWebhookFields {
     /// Calls in a minute at most.
     #[serde(default)]
     pub(crate) calls_per_minute_max: Option<u32>,
+    /// What calls have to be signed with.
+    #[serde(default)]
+    pub(crate) signing: Option<Signing>,
 }

@@ -13,6 +13,7 @@ use crate::client::World;
 pub(crate) struct Face {
     pub(crate) world: World,
     router: Router,
+    token: String,
 }
 
 /// An answer: its status, its type and its body.
@@ -50,8 +51,13 @@ impl Said {
 impl Face {
     pub(crate) async fn new() -> Self {
         let world = World::memory().await;
-        let router = router(world.folio.clone());
-        Self { world, router }
+        let (router, token) = (router(world.folio.clone()), world.token.clone());
+        Self { world, router, token }
+    }
+
+    /// The same for whoever has another token.
+    pub(crate) fn acting(self, token: &str) -> Self {
+        Self { token: token.to_owned(), ..self }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Said {
@@ -73,7 +79,7 @@ impl Face {
 
     fn request(&self, method: &str, path: &str) -> axum::http::request::Builder {
         let request = Request::builder().method(method).uri(format!("/v1{path}"));
-        request.header("x-auth-token", &self.world.token).header("host", "folio.test:7070")
+        request.header("x-auth-token", &self.token).header("host", "folio.test:7070")
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, body: &str) -> Said {

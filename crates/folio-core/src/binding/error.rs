@@ -1,9 +1,9 @@
 //! Why a job or webhook was not made, found or called.
 
-use folio_model::VersionId;
+use folio_model::{Signing, VersionId};
 use uuid::Uuid;
 
-use crate::ports::StoreError;
+use crate::ports::{StoreError, VaultError};
 use crate::timer::ScheduleError;
 use crate::{Class, Code, Explain, execution, folio, resolve};
 
@@ -48,6 +48,15 @@ pub enum Error {
     /// It was called too often.
     #[error("webhook {0} was called more often than its limit allows")]
     TooOften(Uuid),
+    /// Whoever called does not know the secret.
+    #[error("the call of webhook {0} is not signed with its secret")]
+    Unsigned(Uuid),
+    /// Nobody could sign a call.
+    #[error("there is no secret `{}` with a key `{}` to sign calls with", .0.secret, .0.key)]
+    NoSecret(Signing),
+    /// The secret that signs calls cannot be opened.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
@@ -76,6 +85,9 @@ impl Explain for Error {
             Self::Over => Code("job_over"),
             Self::Schedule(_) | Self::Never(_) => Code("bad_schedule"),
             Self::TooOften(_) => Code("webhook_too_often"),
+            Self::Unsigned(_) => Code("webhook_not_signed"),
+            Self::NoSecret(_) => Code("webhook_secret_missing"),
+            Self::Vault(error) => error.code(),
             Self::Resolve(error) => error.code(),
             Self::Execution(error) => error.code(),
             Self::Folio(error) => error.code(),
@@ -89,6 +101,9 @@ impl Explain for Error {
             Self::NoTime | Self::NoPattern | Self::OtherKind => Class::Invalid,
             Self::Schedule(_) | Self::Never(_) => Class::Invalid,
             Self::TooOften(_) => Class::Unavailable,
+            Self::Unsigned(_) => Class::Unauthenticated,
+            Self::NoSecret(_) => Class::Invalid,
+            Self::Vault(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Execution(error) => error.class(),
             Self::Folio(error) => error.class(),
@@ -107,6 +122,13 @@ impl Explain for Error {
             Self::Schedule(error) => error.hint().to_owned(),
             Self::Never(_) => "see `folio timer showschedule --cron ...`".to_owned(),
             Self::TooOften(_) => "try again in a minute".to_owned(),
+            Self::Unsigned(_) => "send `Folio-Signature: sha256=` and the HMAC of the body in \
+                                  hexadecimal digits"
+                .to_owned(),
+            Self::NoSecret(signing) => {
+                format!("`folio secret create {} {}=...` makes it", signing.secret, signing.key)
+            }
+            Self::Vault(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),
             Self::Execution(error) => return error.hint(),
             Self::Folio(error) => return error.hint(),

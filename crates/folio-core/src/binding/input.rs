@@ -3,17 +3,17 @@
 use serde_json::{Map, Value, json};
 
 /// The input of a call. What is no object and no form gives nothing.
-pub fn webhook_input(content_type: Option<&str>, query: &str, body: &[u8]) -> String {
-    let mut input = Map::new();
-    input.extend(pairs(query).map(|(name, value)| (name, json!(value))));
+pub(super) fn input(content_type: Option<&str>, query: &str, body: &[u8]) -> String {
+    let mut members = Map::new();
+    members.extend(pairs(query).map(|(name, value)| (name, json!(value))));
     let form = "application/x-www-form-urlencoded";
     if content_type.is_some_and(|kind| kind.to_ascii_lowercase().starts_with(form)) {
         let text = String::from_utf8_lossy(body);
-        input.extend(pairs(&text).map(|(name, value)| (name, json!(value))));
-    } else if let Ok(Value::Object(members)) = serde_json::from_slice(body) {
-        input.extend(members);
+        members.extend(pairs(&text).map(|(name, value)| (name, json!(value))));
+    } else if let Ok(Value::Object(given)) = serde_json::from_slice(body) {
+        members.extend(given);
     }
-    Value::Object(input).to_string()
+    Value::Object(members).to_string()
 }
 
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn whatever_comes_is_one_object() {
         let check = |kind: &str, query: &str, body: &str, expected: &str| {
-            assert_eq!(webhook_input(Some(kind), query, body.as_bytes()), expected);
+            assert_eq!(input(Some(kind), query, body.as_bytes()), expected);
         };
         check("application/json", "", "{\"a\": [1]}", r#"{"a":[1]}"#);
         check("application/json", "q=1", "{\"a\": 2}", r#"{"q":"1","a":2}"#);

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{BindingView, Error, by, goes_on, reference};
-use crate::Folio;
 use crate::execution::NewExecution;
 use crate::ports::{Lease, StandingBinding, StoreError, Task};
 use crate::request::Repeat;
 use crate::timer::Schedule;
+use crate::{Class, Explain as _, Folio};
 
 /// What the queue calls jobs that wait for their slot.
 const TOPIC: &str = "job";
@@ -233,7 +233,8 @@ impl Folio {
         queue.replace(lease.token, vec![task]).await.map(|_| ())
     }
 
-    /// Starts the execution of a slot, unless it was. What cannot be started is said, and the job goes on.
+    /// Starts the execution of a slot, unless it was. What cannot be started is said, and the job goes on; what the
+    /// store could not record is tried again.
     async fn start_slot(&self, found: &StandingBinding, slot: Timestamp) -> Result<(), StoreError> {
         let (app, to) = (found.app.clone(), found.binding.to.clone());
         let function = self.look(move |state| Ok(reference(state, &app, &to))).await;
@@ -255,10 +256,16 @@ impl Folio {
             }
             Err(error) => Err(error),
         };
-        if let Err(error) = started {
-            tracing::warn!(job.id = %found.id, job.slot = %slot, "A job's slot could not be run: {error}");
+        match started {
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.class(), Class::Broken | Class::Full) => {
+                Err(StoreError::failed("start a job's slot", error.to_string()))
+            }
+            Err(error) => {
+                tracing::warn!(job.id = %found.id, job.slot = %slot, "A job's slot could not be run: {error}");
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Notes that a job was run as often as it was to be.
@@ -284,9 +291,15 @@ impl Folio {
         }
     }
 
-    /// A view with when a job comes next, and how often still.
-    pub(super) async fn with_times(&self, view: BindingView) -> Result<BindingView, Error> {
-        let BindingTerms::Job(job) = &view.binding.terms else { return Ok(view) };
+    /// A view with when a job comes next, and how often still, or with what calls a webhook.
+    pub(super) async fn whole(&self, view: BindingView) -> Result<BindingView, Error> {
+        let job = match &view.binding.terms {
+            BindingTerms::Job(job) => job,
+            BindingTerms::Webhook(_) => {
+                return Ok(BindingView { url: Some(self.webhook_url(view.id)), ..view });
+            }
+            BindingTerms::Newest => return Ok(view),
+        };
         let (mut next, mut left) = (Some(job.next), job.count);
         if let (JobStatus::Running, Some(queue)) = (job.status, &self.queue)
             && let Some(task) = queue.peek(&name(view.id)).await?

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use folio_core::binding::BindingView;
 use folio_core::view::Done;
-use folio_model::{BindingTerms, JobStatus, Reference, Timestamp};
+use folio_model::{BindingTerms, JobStatus, Reference, Signing, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -137,6 +137,9 @@ pub(crate) struct CreateWebhook {
     /// Refuse more calls than this in a minute
     #[arg(long, value_name = "NUMBER")]
     calls_per_minute: Option<u32>,
+    /// Refuse calls whose body is not signed with this value of a secret, as HMAC-SHA256
+    #[arg(long, value_name = "SECRET/KEY")]
+    signed_with: Option<Signing>,
 }
 
 /// Changes to a webhook.
@@ -153,6 +156,9 @@ pub(crate) struct UpdateWebhook {
     /// Refuse more calls than this in a minute
     #[arg(long, value_name = "NUMBER")]
     calls_per_minute: Option<u32>,
+    /// Refuse calls whose body is not signed with this value of a secret, as HMAC-SHA256
+    #[arg(long, value_name = "SECRET/KEY")]
+    signed_with: Option<Signing>,
 }
 
 /// Runs a command on jobs.
@@ -193,18 +199,18 @@ pub(crate) async fn webhook(session: &Session, command: WebhookCommand) -> Resul
     let at = Place { session, plural: "webhooks", noun: "webhook" };
     match command {
         WebhookCommand::Create(new) => {
-            let CreateWebhook { function, description, calls_per_minute } = new;
+            let CreateWebhook { function, description, calls_per_minute, signed_with } = new;
             let body = json!({
                 "function": function, "description": description,
-                "callsPerMinuteMax": calls_per_minute,
+                "callsPerMinuteMax": calls_per_minute, "signing": signed_with,
             });
             at.create(body).await
         }
         WebhookCommand::Update(new) => {
-            let UpdateWebhook { which, function, description, calls_per_minute } = new;
+            let UpdateWebhook { which, function, description, calls_per_minute, signed_with } = new;
             let body = json!({
                 "function": function, "description": description,
-                "callsPerMinuteMax": calls_per_minute,
+                "callsPerMinuteMax": calls_per_minute, "signing": signed_with,
             });
             at.update(&which, body, "changed").await
         }
@@ -323,9 +329,12 @@ fn details(view: &BindingView) -> Details {
             details = details.line("Next", next).line("Left", left);
         }
         BindingTerms::Webhook(webhook) => {
-            details = details.line("Path", format!("/v1/webhooks/{}/invoke", view.id));
+            details = details.line("URL", view.url.as_deref().unwrap_or_default());
             if let Some(max) = webhook.calls_per_minute_max {
                 details = details.line("Limit", format!("{max} calls in a minute"));
+            }
+            if let Some(signing) = &webhook.signing {
+                details = details.line("Signed with", signing);
             }
         }
         BindingTerms::Newest => {}

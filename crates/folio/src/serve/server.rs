@@ -39,8 +39,6 @@ pub(crate) struct Opening {
     pub(crate) open: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jail: Mode,
-    /// Whether everybody is let in who comes without a token.
-    pub(crate) open: bool,
     /// Where `command` environments find their programs, besides the system's directories.
     pub(crate) command_directories: Vec<PathBuf>,
     /// The message queue that triggers read from.
@@ -71,7 +69,6 @@ impl Server {
             open,
             clock,
             jail,
-            open,
             command_directories,
             nats,
             doors,
@@ -102,7 +99,6 @@ impl Server {
         folio.check_secrets().await.map_err(explained)?;
         let folio = folio.with_runtime(runtime.clone(), directory.queue.clone(), logs);
         let folio = folio.with_executions(directory.queue.clone());
-        let folio = if open { folio.with_open_door(admin::actor()) } else { folio };
         let folio = match nats {
             Some(address) => folio.with_messages(Arc::new(connect(&address).await?)),
             None => folio,
