@@ -2,6 +2,7 @@
 //! figure stands beside its goal, and a person reads them.
 
 mod apply;
+mod executions;
 mod gateway;
 mod serving;
 mod trees;
@@ -57,7 +58,11 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             build()?;
             apply::run()
         }
-        Subject::Executions => bench("folio-store", "executions"),
+        Subject::Executions => {
+            build()?;
+            executions::run()?;
+            bench("folio-store", "executions")
+        }
         Subject::Hub => {
             bench("hubgen", "generate")?;
             bench("hubgen-example", "conversions")

@@ -126,6 +126,13 @@ impl Running {
         bail!("it ended without saying `{prefix}`: {said}")
     }
 
+    /// Ends it at once, as `kill -9` does.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Asks it to end and waits until it has.
     pub(crate) fn stop(mut self) -> Result<()> {
         let id = self.child.id().to_string();

@@ -24,7 +24,7 @@ use axum::routing::any;
 use folio_core::Folio;
 use serde_json::json;
 
-use self::fault::{Fault, Outcome, found};
+use self::fault::{Fault, Outcome, Shape, found};
 use self::visit::Visit;
 
 /// The paths of this face.
@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Router<Folio> {
 async fn root(request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let text = format!("The method {} is not allowed for this resource.", request.method());
-        return Fault::new(StatusCode::METHOD_NOT_ALLOWED, text).into_response();
+        return Fault::new(StatusCode::METHOD_NOT_ALLOWED, text).say(Shape::Full);
     }
     let at = format!("{}/v1", visit::origin(request.headers()));
     let links = json!([{ "href": at, "target": "v1", "rel": "self" }]);
@@ -55,15 +55,18 @@ async fn moved() -> Response {
 
 /// Answers one call, whatever it is.
 async fn serve(State(folio): State<Folio>, request: Request) -> Response {
-    if let Some(id) = webhooks::called(&request) {
+    let path = request.uri().path().strip_prefix("/v1").unwrap_or_default().to_owned();
+    let words: Vec<&str> = path.split('/').filter(|word| !word.is_empty()).collect();
+    let shape = Shape::of(request.method(), &words);
+    let answer = match (request.method().as_str(), &*words) {
         // Whoever knows its name may call it: no token is asked for.
-        return webhooks::invoke(&folio, &id, request).await.unwrap_or_else(Fault::into_response);
-    }
-    let visit = match Visit::read(folio, request).await {
-        Ok(visit) => visit,
-        Err(fault) => return fault.into_response(),
+        ("POST", ["webhooks", id, "invoke"]) => webhooks::invoke(&folio, id, request).await,
+        _ => match Visit::read(folio, request).await {
+            Ok(visit) => dispatch(&visit).await,
+            Err(fault) => Err(fault),
+        },
     };
-    dispatch(&visit).await.unwrap_or_else(Fault::into_response)
+    answer.unwrap_or_else(|fault| fault.say(shape))
 }
 
 /// What a call means. What is not here does not exist, and says so as JSON.

@@ -44,8 +44,19 @@ impl Folio {
         if directory.exists() {
             fs::remove_dir_all(directory)?;
         }
-        let data = directory.join("data");
         fs::create_dir_all(directory)?;
+        Self::open(directory)
+    }
+
+    /// Kills the server without a word and starts it again on the same data.
+    pub(crate) fn restart(&mut self, directory: &Path) -> Result<()> {
+        self.server.kill()?;
+        *self = Self::open(directory)?;
+        Ok(())
+    }
+
+    fn open(directory: &Path) -> Result<Self> {
+        let data = directory.join("data");
         let program = binary();
         let arguments = [
             "serve",
@@ -86,6 +97,16 @@ impl Folio {
         let program = binary();
         let environment = [("FOLIO_URL", self.url.as_str()), ("FOLIO_DATA", text(&self.data)?)];
         run::output(&Program::new(&program, arguments).with(&environment))
+    }
+
+    /// Where it is told what to do.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What lets us do everything.
+    pub(crate) fn token(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.data.join("admin.token"))?.trim().to_owned())
     }
 
     /// Where functions are called.

@@ -2,7 +2,7 @@
 //! anything else breaks them.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use folio_core::{Class, Explain};
 use serde_json::{Value, json};
@@ -60,10 +60,37 @@ impl<E: Explain> From<E> for Fault {
     }
 }
 
-impl IntoResponse for Fault {
-    fn into_response(self) -> Response {
+/// How the original says a refusal: most of its calls in one way, those that take or give bytes in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Three fields.
+    Full,
+    /// Only the sentence.
+    Brief,
+}
+
+impl Shape {
+    /// The shape of a call, by its method and the words of its path.
+    pub(super) fn of(method: &Method, words: &[&str]) -> Self {
+        match (method.as_str(), words) {
+            ("GET" | "POST" | "PUT", ["functions"] | ["functions", _])
+            | ("GET", ["functions", _, "versions", _] | ["executions", _, "log"])
+            | ("POST", ["webhooks", _, "invoke"]) => Self::Brief,
+            _ => Self::Full,
+        }
+    }
+}
+
+impl Fault {
+    /// The refusal as a client reads it.
+    pub(super) fn say(self, shape: Shape) -> Response {
         let code = if self.status.is_server_error() { "Server" } else { "Client" };
-        let body = json!({ "faultcode": code, "faultstring": self.text, "debuginfo": null });
+        let body = match shape {
+            Shape::Full => {
+                json!({ "faultcode": code, "faultstring": self.text, "debuginfo": null })
+            }
+            Shape::Brief => json!({ "faultstring": self.text }),
+        };
         (self.status, Json(body)).into_response()
     }
 }

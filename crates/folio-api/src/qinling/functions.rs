@@ -11,7 +11,7 @@ use folio_core::binding::{BindingKind, BindingView};
 use folio_core::draft;
 use folio_core::request::{Cascade, ContentRef, Fields, Onto};
 use folio_core::view::UnitView;
-use folio_model::{BoundTo, Kind, Name, Qualifier, UnitKey};
+use folio_model::{BoundTo, Kind, Name, Qualifier, RuntimeKind, UnitKey};
 use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -94,11 +94,12 @@ async fn create(visit: &Visit) -> Outcome {
         notes.extend(form.text(field).map(|text| (note.to_owned(), text.to_owned())));
     }
     let entry = form.text("entry").filter(|entry| !entry.is_empty()).unwrap_or("main.main");
+    let language = runtime.view.spec.runtime;
     let fields = Fields {
         environment: Some(runtime.view.name),
         deployment: Some(kept(visit, package).await?),
         entrypoint: Some(entry.to_owned()),
-        run: settings.run(),
+        run: settings.run(language),
         annotations: notes,
         ..Fields::default()
     };
@@ -152,7 +153,12 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
     if given.is_some() && given.as_deref() == now {
         return Err(Fault::invalid("The function code checksum is not changed."));
     }
-    let mut fields = Fields { run: settings.run(), ..Fields::default() };
+    let runtimes = runtimes::all(visit, &unit.app).await?;
+    let runtime = runtimes
+        .iter()
+        .find(|one| showing::spec(&unit).is_some_and(|spec| spec.environment == one.view.name));
+    let language = runtime.map_or(RuntimeKind::Python, |one| one.view.spec.runtime);
+    let mut fields = Fields { run: settings.run(language), ..Fields::default() };
     fields.entrypoint = form.text("entry").map(str::to_owned);
     if let Some(package) = form.package.clone() {
         let md5 = checked(&package, given.as_deref())?;

@@ -2,7 +2,7 @@
 
 use axum::body::to_bytes;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;
 use folio_core::Folio;
 use folio_core::binding::{
@@ -29,13 +29,6 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         (_, [] | [_]) => Err(visit.no_method()),
         _ => Err(visit.nowhere()),
     }
-}
-
-/// The webhook that a request calls, if it calls one.
-pub(super) fn called(request: &Request) -> Option<String> {
-    let path = request.uri().path().strip_prefix("/v1/webhooks/")?;
-    let id = path.strip_suffix("/invoke")?;
-    (request.method() == Method::POST && !id.contains('/')).then(|| id.to_owned())
 }
 
 /// Runs what a webhook leads to.

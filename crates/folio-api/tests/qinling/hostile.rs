@@ -79,3 +79,26 @@ async fn nobody_comes_in_without_a_token() {
         said.refused(401, "token");
     }
 }
+
+#[tokio::test]
+async fn refusals_have_the_shape_that_the_call_always_had() {
+    let face = Face::new().await;
+    let nobody = "9b0d3f6a-0000-4000-8000-000000000000";
+    let check = async |method: &str, path: &str, fields: &[&str]| {
+        let said = face.call(method, &path.replace("ID", nobody), "{").await.json();
+        let mut found: Vec<_> = said.as_object().unwrap().keys().map(String::as_str).collect();
+        found.sort_unstable();
+        assert_eq!(found, fields, "{method} {path}");
+    };
+    let (full, brief) = (["debuginfo", "faultcode", "faultstring"], ["faultstring"]);
+    check("POST", "/functions", &brief).await;
+    check("GET", "/functions/ID", &brief).await;
+    check("PUT", "/functions/ID", &brief).await;
+    check("DELETE", "/functions/ID", &full).await;
+    check("GET", "/functions/ID/versions/1", &brief).await;
+    check("DELETE", "/functions/ID/versions/1", &full).await;
+    check("GET", "/executions/ID/log", &brief).await;
+    check("GET", "/executions/ID", &full).await;
+    check("POST", "/webhooks/ID/invoke", &brief).await;
+    check("POST", "/jobs", &full).await;
+}

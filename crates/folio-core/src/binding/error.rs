@@ -126,7 +126,10 @@ impl Explain for Error {
                                   hexadecimal digits"
                 .to_owned(),
             Self::NoSecret(signing) => {
-                format!("`folio secret create {} {}=...` makes it", signing.secret, signing.key)
+                format!(
+                    "make it with `folio secret create {} --value {}=...`",
+                    signing.secret, signing.key
+                )
             }
             Self::Vault(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),

@@ -243,8 +243,7 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
 
 /// A job or webhook as what stands in the way.
 fn binding(found: &StandingBinding) -> Referrer {
-    let name = found.binding.name.clone().unwrap_or_else(|| found.id.to_string());
-    Referrer { kind: found.binding.noun().to_owned(), name }
+    Referrer { kind: found.binding.noun().to_owned(), name: found.id.to_string() }
 }
 
 /// The jobs and webhooks that stay and lead to a function or alias that goes.

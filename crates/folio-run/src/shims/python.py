@@ -533,10 +533,11 @@ def encode(value):
 
 def encode_raised(error):
     """An error as the result of an execution, which is kept: in the words of those who know Qinling."""
-    if isinstance(error, SystemExit):
-        text = "Function execution failed because of too much resource consumption" if error.code else None
+    consumed = isinstance(error, SystemExit) and error.code or isinstance(error, (MemoryError, BlockingIOError))
+    if consumed:
+        text = "Function execution failed because of too much resource consumption"
     else:
-        text = str(error)
+        text = None if isinstance(error, SystemExit) else str(error)
     return b"500\ncontent-type\napplication/json", json.dumps(text).encode()
 
 

@@ -331,7 +331,8 @@ fn details(view: &BindingView) -> Details {
         BindingTerms::Webhook(webhook) => {
             details = details.line("URL", view.url.as_deref().unwrap_or_default());
             if let Some(max) = webhook.calls_per_minute_max {
-                details = details.line("Limit", format!("{max} calls in a minute"));
+                let calls = if max == 1 { "call" } else { "calls" };
+                details = details.line("Limit", format!("{max} {calls} in a minute"));
             }
             if let Some(signing) = &webhook.signing {
                 details = details.line("Signed with", signing);

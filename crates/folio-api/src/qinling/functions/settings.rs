@@ -1,6 +1,6 @@
 //! What a function says of its code and of what it may use.
 
-use folio_model::RunSettings;
+use folio_model::{RunSettings, RuntimeKind};
 use serde_json::Value;
 
 use super::Notes;
@@ -8,8 +8,14 @@ use crate::qinling::body::Form;
 use crate::qinling::fault::{Fault, Outcome};
 use crate::qinling::showing::{CPU, MEMORY, MEMORY_BYTES, TIMEOUT_SECONDS};
 
-/// Memory that an interpreter needs for itself, which Qinling does not count.
-const INTERPRETER_BYTES: u64 = 96 * 1024 * 1024;
+/// Memory that an interpreter and what speaks for it need before the function's first line.
+fn interpreter_bytes(language: RuntimeKind) -> u64 {
+    const MIB: u64 = 1024 * 1024;
+    match language {
+        RuntimeKind::Nodejs => 96 * MIB,
+        _ => 24 * MIB,
+    }
+}
 
 /// Where the code comes from.
 pub(super) struct Code {
@@ -84,10 +90,10 @@ impl Settings {
     }
 
     /// How such a function is run: each execution in a worker of its own, as Qinling promises.
-    pub(super) fn run(&self) -> RunSettings {
+    pub(super) fn run(&self, language: RuntimeKind) -> RunSettings {
         let mut run = RunSettings {
             timeout_ms: self.timeout.map(|seconds| seconds * 1000),
-            memory_bytes: self.memory.map(|bytes| bytes + INTERPRETER_BYTES),
+            memory_bytes: self.memory.map(|bytes| bytes + interpreter_bytes(language)),
             cpu_millis: self.cpu.and_then(|cpu| u32::try_from(cpu).ok()),
             ..RunSettings::default()
         };
