@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use folio_model::{AppName, Reference};
+use folio_model::{AppName, Reference, Right};
 use futures::FutureExt as _;
 use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
 
 use crate::measure::{self, Meter};
-use crate::ports::runtime::{Call, CallError, Invoke, Plan};
+use crate::ports::runtime::{Call, CallError, Invoke, Plan, Scale};
 use crate::ports::{Body, BodyError, StoreError};
+use crate::request::Caller;
 use crate::serving::{Meaning, Shown, Unresolved};
-use crate::{Class, Code, Explain, Folio};
+use crate::{Class, Code, Explain, Folio, token};
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,9 @@ pub enum Error {
         /// Why.
         reason: CallError,
     },
+    /// They may not.
+    #[error(transparent)]
+    Forbidden(#[from] token::Forbidden),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -43,6 +47,7 @@ impl Explain for Error {
         match self {
             Self::Unresolved(error) => error.code(),
             Self::Call { reason, .. } => reason.code(),
+            Self::Forbidden(error) => error.code(),
             Self::Store(error) => error.code(),
         }
     }
@@ -51,6 +56,7 @@ impl Explain for Error {
         match self {
             Self::Unresolved(error) => error.class(),
             Self::Call { reason, .. } => reason.class(),
+            Self::Forbidden(error) => error.class(),
             Self::Store(error) => error.class(),
         }
     }
@@ -65,6 +71,7 @@ impl Explain for Error {
                 Some(format!("see `folio fn logs {function}`"))
             }
             Self::Call { reason, .. } => reason.hint(),
+            Self::Forbidden(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
     }
@@ -178,6 +185,21 @@ impl Folio {
                 reason,
             }),
         }
+    }
+
+    /// Has a version of a function make more workers or let some go. Requests are served as before.
+    pub async fn scale(
+        &self,
+        caller: &Caller,
+        (app, function): (&AppName, &Reference),
+        scale: Scale,
+    ) -> Result<(), Error> {
+        caller.may(Right::Deploy, Some(app))?;
+        let plan = self.draw(app, function, None).await?;
+        if let Some(running) = self.serving.running() {
+            running.runtime.scale(&plan, scale);
+        }
+        Ok(())
     }
 
     /// The version that the next call of a reference goes to. Inside a release, a function's latest is the

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use folio_core::ports::runtime::{
     BuildError, BuildLog, BuildOrder, Built, Call, CallError, Plan, Runtime, RuntimePorts,
-    RuntimeStatus, Stage, WorkerStatus,
+    RuntimeStatus, Scale, Stage, WorkerStatus,
 };
 use folio_core::ports::{Body, SystemClock};
 use folio_model::{Digest, RuntimeKind, UnitUid};
@@ -191,6 +191,12 @@ impl Runtime for LocalRuntime {
             RuntimeKind::Wasm => self.wasm.retire(plan),
             _ if CommandRuntime::takes(plan) => self.command.retire(plan),
             RuntimeKind::Binary | RuntimeKind::Command => {}
+        }
+    }
+
+    fn scale(&self, plan: &Arc<Plan>, scale: Scale) {
+        if matches!(plan.spec.runtime, RuntimeKind::Nodejs | RuntimeKind::Python) {
+            self.pools.of(plan).scale(scale);
         }
     }
 

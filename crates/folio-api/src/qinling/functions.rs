@@ -9,6 +9,7 @@ use bytes::Bytes;
 use folio_core::Explain as _;
 use folio_core::binding::{BindingKind, BindingView};
 use folio_core::draft;
+use folio_core::ports::runtime::Scale;
 use folio_core::request::{Cascade, ContentRef, Fields, Onto};
 use folio_core::view::UnitView;
 use folio_model::{BoundTo, Kind, Name, Qualifier, RuntimeKind, UnitKey};
@@ -17,11 +18,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::settings::{Code, Settings};
-use super::body::Form;
+use super::body::{self, Form};
 use super::fault::{Fault, Outcome, empty, found, made, zip};
-use super::runtimes;
 use super::showing::{self, CREATED, DESCRIPTION, MD5, NAME, UPDATED, moment};
 use super::visit::{self, To, Visit};
+use super::{executions, runtimes};
 
 pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
     match (visit.method.as_str(), rest) {
@@ -30,7 +31,8 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         ("GET", [id]) => show(visit, id).await,
         ("PUT", [id]) => update(visit, id).await,
         ("DELETE", [id]) => delete(visit, id).await,
-        ("POST", [id, "scale_up" | "scale_down"]) => scale(visit, id, 0).await,
+        ("POST", [id, "scale_up"]) => scale(visit, id, 0, Scale::Up).await,
+        ("POST", [id, "scale_down"]) => scale(visit, id, 0, Scale::Down).await,
         ("POST", [id, "detach"]) => detach(visit, id, 0).await,
         ("GET", [id, "workers"]) => workers(visit, id).await,
         (_, [] | [_] | [_, "scale_up" | "scale_down" | "detach" | "workers"]) => {
@@ -221,23 +223,32 @@ async fn refuse_busy(visit: &Visit, unit: &UnitView) -> Outcome<()> {
     Ok(())
 }
 
-/// folio starts and ends workers by itself; the wish is checked and heard.
-pub(super) async fn scale(visit: &Visit, id: &str, version: u64) -> Outcome {
-    let unit = visit.function(visit::identity("id", id)?, To::Change).await?;
-    super::versions::known(visit, &unit, version).await?;
+/// Makes more workers for a version, or fewer.
+pub(super) async fn scale(
+    visit: &Visit,
+    id: &str,
+    version: u64,
+    wish: fn(u32) -> Scale,
+) -> Outcome {
+    let id = visit::identity("id", id)?;
+    let function = executions::reference(visit, id, version).await?;
     let body = visit.object("scale", &["count"])?;
-    match body.number("count")? {
-        Some(0) => Err(Fault::invalid(
-            "Invalid input for field/attribute count. Value: '0'. Value should be greater or equal to 1",
-        )),
-        _ => Ok(empty(StatusCode::ACCEPTED)),
-    }
+    let count = body.number("count")?.unwrap_or(1);
+    let Some(count) = u32::try_from(count).ok().filter(|count| *count > 0) else {
+        return Err(body::wrong(
+            "count",
+            &count.to_string(),
+            "Value should be greater or equal to 1",
+        ));
+    };
+    visit.folio.scale(&visit.caller, (&visit.app, &function), wish(count)).await?;
+    Ok(empty(StatusCode::ACCEPTED))
 }
 
-/// As [`scale`]: every execution has a worker of its own, which ends with it.
+/// Lets all workers of a version go.
 pub(super) async fn detach(visit: &Visit, id: &str, version: u64) -> Outcome {
-    let unit = visit.function(visit::identity("id", id)?, To::Change).await?;
-    super::versions::known(visit, &unit, version).await?;
+    let function = executions::reference(visit, visit::identity("id", id)?, version).await?;
+    visit.folio.scale(&visit.caller, (&visit.app, &function), Scale::Away).await?;
     Ok(empty(StatusCode::ACCEPTED))
 }
 

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use folio_core::Explain as _;
 use folio_core::ports::Page;
+use folio_core::ports::runtime::Scale;
 use folio_core::request::{Fields, Publish, Which};
 use folio_core::view::{UnitView, VersionView};
 use folio_model::{Kind, Number, Qualifier, Snapshot};
@@ -24,8 +25,11 @@ pub(super) async fn dispatch(visit: &Visit, id: &str, rest: &[&str]) -> Outcome 
         ("GET", [n]) => show(visit, id, n).await,
         ("PUT", [n]) => describe(visit, id, n).await,
         ("DELETE", [n]) => delete(visit, id, n).await,
-        ("POST", [n, "scale_up" | "scale_down"]) => {
-            functions::scale(visit, id, visit::number("version", n)?).await
+        ("POST", [n, "scale_up"]) => {
+            functions::scale(visit, id, visit::number("version", n)?, Scale::Up).await
+        }
+        ("POST", [n, "scale_down"]) => {
+            functions::scale(visit, id, visit::number("version", n)?, Scale::Down).await
         }
         ("POST", [n, "detach"]) => functions::detach(visit, id, visit::number("version", n)?).await,
         (_, [] | [_] | [_, "scale_up" | "scale_down" | "detach"]) => Err(visit.no_method()),

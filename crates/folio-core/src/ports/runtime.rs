@@ -312,6 +312,10 @@ pub trait Runtime: Send + Sync + 'static {
     /// window, so that going back is not a cold start; then they go, however large `scale_min` is.
     fn retire(&self, plan: &Arc<Plan>);
 
+    /// Makes more or fewer workers for a version than its requests ask for. What is idle goes again as always. One
+    /// that keeps no workers has nothing to do.
+    fn scale(&self, _plan: &Arc<Plan>, _scale: Scale) {}
+
     /// Builds source in a jail. What it prints goes to `log` as it comes.
     async fn build(&self, order: BuildOrder, log: BuildLog) -> Result<Built, BuildError>;
 
@@ -320,6 +324,17 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Finishes what is in hand, within the time given, and ends every worker.
     async fn stop(&self, grace: Duration);
+}
+
+/// A wish for more or fewer workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// So many more, as far as the version's scale allows.
+    Up(u32),
+    /// So many fewer, of those that do nothing; one stays.
+    Down(u32),
+    /// None: each goes when it has finished.
+    Away,
 }
 
 /// Where a build's output goes, piece by piece.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use folio_core::ports::runtime::{CallError, WorkerStatus};
+use folio_core::ports::runtime::{CallError, Scale, WorkerStatus};
 use tokio::time::Instant;
 
 use super::{Pool, State};
@@ -46,6 +46,31 @@ impl Pool {
     pub(crate) fn retire(&self) {
         let mut state = self.lock();
         state.retired = state.retired.or(Some(Instant::now()));
+    }
+
+    /// Makes more workers or lets some go, whatever requests ask for.
+    pub(crate) fn scale(self: &Arc<Self>, scale: Scale) {
+        let mut state = self.lock();
+        state.used = Instant::now();
+        let leaving = match scale {
+            Scale::Up(count) => {
+                (0..count).for_each(|_| self.start(&mut state));
+                Vec::new()
+            }
+            Scale::Down(count) => {
+                let kept = state.workers.len().saturating_sub(count as usize);
+                state.leave(kept.max(1), Duration::ZERO)
+            }
+            Scale::Away => {
+                let idle = state.leave(0, Duration::ZERO);
+                let busy = std::mem::take(&mut state.workers);
+                busy.iter().for_each(|worker| worker.leaving.store(true, Ordering::Relaxed));
+                state.leaving.extend(busy);
+                idle
+            }
+        };
+        drop(state);
+        leaving.iter().for_each(|worker| worker.end("somebody asked for fewer"));
     }
 
     /// The version is pointed at: waits until it has the least number of workers.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_core::ports::Runtime as _;
-use folio_core::ports::runtime::CallError;
+use folio_core::ports::runtime::{CallError, Scale};
 
 use super::stage::{Stage, generic, serving};
 use crate::processes::place::{get, text};
@@ -153,6 +153,27 @@ async fn a_request_that_was_admitted_finishes_while_its_version_retires() {
     let (answer, ()) = tokio::join!(stage.says(&plan, get("/")), retire);
     assert_eq!(answer.0, 200);
     stage.until("its workers go", |status| serving(status) == 0).await;
+}
+
+#[tokio::test]
+async fn workers_come_and_go_when_somebody_asks() {
+    let stage = Stage::new().await;
+    let mut plan = stage.plan("slow.js", SLOW).await;
+    plan.limits.scale_max = 3;
+    let plan = Arc::new(plan);
+    stage.runtime.scale(&plan, Scale::Up(7));
+    stage.until("no more than scale_max", |status| serving(status) == 3).await;
+    stage.runtime.scale(&plan, Scale::Down(1));
+    stage.until("one fewer", |status| serving(status) == 2).await;
+    stage.runtime.scale(&plan, Scale::Down(7));
+    stage.until("one stays", |status| serving(status) == 1).await;
+    let away = async {
+        stage.until("it is in hand", |status| status.workers.iter().any(|w| w.busy == 1)).await;
+        stage.runtime.scale(&plan, Scale::Away);
+    };
+    let (answer, ()) = tokio::join!(stage.says(&plan, get("/")), away);
+    assert_eq!(answer.0, 200, "what is in hand is finished");
+    stage.until("none is left", |status| serving(status) == 0).await;
 }
 
 #[tokio::test]
