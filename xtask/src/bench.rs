@@ -2,6 +2,7 @@
 //! figure stands beside its goal, and a person reads them.
 
 mod apply;
+mod assets;
 mod executions;
 mod gateway;
 mod serving;
@@ -27,6 +28,8 @@ pub(crate) enum Subject {
     Gateway,
     /// Ten thousand functions in one spec directory against git
     Apply,
+    /// Static files against rsync and nginx, and switches of live under load
+    Assets,
     /// Executions accepted per second, and the cost of a page of a million
     Executions,
     /// Generating the types of six real providers, and converting between versions
@@ -57,6 +60,10 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             setup::install(&[("time", "time")])?;
             build()?;
             apply::run()
+        }
+        Subject::Assets => {
+            build()?;
+            assets::run()
         }
         Subject::Executions => {
             build()?;

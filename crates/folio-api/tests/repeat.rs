@@ -37,6 +37,20 @@ async fn a_repeated_draft_is_made_once() {
 }
 
 #[tokio::test]
+async fn a_repeated_deletion_is_answered_though_nothing_is_left_to_delete() {
+    for world in [World::memory().await, World::directory().await] {
+        let path = format!("{FUNCTIONS}/hello/versions");
+        world.post(&path, json!({ "fields": world.code("one").await })).await.made();
+        let delete = async || {
+            let call = world.call("DELETE", &format!("{path}/1"));
+            call.header("idempotency-key", "k1").send().await.ok()
+        };
+        let first = delete().await;
+        assert_eq!(delete().await, first);
+    }
+}
+
+#[tokio::test]
 async fn a_key_stands_for_one_request() {
     let world = World::memory().await;
     let body = json!({ "fields": world.code("one").await });

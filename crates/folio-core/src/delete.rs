@@ -128,6 +128,10 @@ impl Folio {
         if !matches!(key.kind, Kind::Function | Kind::Package) {
             return Err(Error::VersionsKept(key.kind));
         }
+        // What was deleted by the same request before is not there to be looked at.
+        if let Some(done) = self.recall(caller).await? {
+            return Ok(done);
+        }
         self.refuse_running(key, &which).await?;
         let (app, key) = (key.app.clone(), key.clone());
         self.commit(caller, &app, move |builder| {

@@ -7,7 +7,7 @@ mod story;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser};
 use folio_core::Settings;
 use folio_core::ports::SystemClock;
@@ -88,7 +88,9 @@ async fn tell(config: &Config, gateway: &str, demo: &Demo, directory: &Path) -> 
 async fn perform(config: &Config, gateway: &str, step: &Step) -> Result<()> {
     let words = match step {
         Step::Works(words) | Step::Refused(words) => words,
-        Step::Fetches(path) => return fetch(&format!("{gateway}{path}")).await,
+        Step::Fetches(path) => return fetch(&format!("{gateway}{path}"), None).await,
+        Step::Asks(host, path) => return fetch(&format!("{gateway}{path}"), Some(host)).await,
+        Step::Edits(file, from, to) => return edit(file, from, to),
         Step::Storms(path) => return load::run(config, &format!("{gateway}{path}")).await,
     };
     output::print(&format!("$ folio {}", words.iter().map(quoted).collect::<Vec<_>>().join(" ")))?;
@@ -104,12 +106,24 @@ async fn perform(config: &Config, gateway: &str, step: &Step) -> Result<()> {
     }
 }
 
-/// Calls a function as a client would.
-async fn fetch(url: &str) -> Result<()> {
-    output::print(&format!("$ curl {url}"))?;
-    let client = http::plain().build()?;
-    let answer = client.get(url).send().await?.error_for_status()?;
+/// Asks as a client would.
+async fn fetch(url: &str, host: Option<&str>) -> Result<()> {
+    let said = host.map(|host| format!("-H 'Host: {host}' ")).unwrap_or_default();
+    output::print(&format!("$ curl {said}{url}"))?;
+    let mut request = http::plain().build()?.get(url);
+    if let Some(host) = host {
+        request = request.header(reqwest::header::HOST, host);
+    }
+    let answer = request.send().await?.error_for_status()?;
     output::print(&answer.text().await?)
+}
+
+/// Changes a file as somebody with an editor would.
+fn edit(file: &str, from: &str, to: &str) -> Result<()> {
+    output::print(&format!("$ sed -i 's/{from}/{to}/' {file}"))?;
+    let text = std::fs::read_to_string(file)?;
+    ensure!(text.contains(from), "`{file}` has no `{from}`");
+    Ok(std::fs::write(file, text.replace(from, to))?)
 }
 
 fn quoted(word: &&str) -> String {

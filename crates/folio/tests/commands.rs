@@ -63,6 +63,12 @@ fn the_demo_tells_its_story_and_leaves_nothing_behind() {
     let told = works(&session, "mkdir tmp && TMPDIR=$PWD/tmp folio demo && ls -A tmp");
     assert!(told.contains("$ folio fn version create hello"), "{told}");
     assert!(told.contains("in the way: alias hello@qa"), "{told}");
+    for page in ["Apples and pears", "Oranges", "Plums", "welcome, ada"] {
+        assert!(told.contains(page), "{page}: {told}");
+    }
+    assert!(told.contains("expired"), "{told}");
+    let last = told.rsplit("autumn--shop.localhost").next().unwrap_or_default();
+    assert!(last.contains("Apples and pears"), "what is tagged is served to the end: {last}");
     assert!(told.ends_with("folio --help"), "{told}");
 }
 

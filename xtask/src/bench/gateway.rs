@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use self::load::Reading;
+pub(crate) use self::load::{Reading, measure, median};
 pub(crate) use self::peers::Peer;
 use self::peers::Peers;
 use super::serving::Folio;

@@ -19,11 +19,24 @@ pub(super) enum Step {
     Refused(&'static [&'static str]),
     /// Asks the gateway for a path.
     Fetches(&'static str),
+    /// Asks a host of the gateway for a path.
+    Asks(&'static str, &'static str),
     /// Asks for a path from many clients while the alias behind it moves.
     Storms(&'static str),
+    /// Replaces words in a file.
+    Edits(&'static str, &'static str, &'static str),
 }
 
-use Step::{Fetches, Refused, Storms, Works};
+use Step::{Asks, Edits, Fetches, Refused, Storms, Works};
+
+/// The files of a small app.
+const SHOP: &[(&str, &str)] = &[
+    ("shop/folio.yaml", include_str!("../../../../examples/shop/folio.yaml")),
+    ("shop/functions/prices.js", include_str!("../../../../examples/shop/functions/prices.js")),
+    ("shop/functions/greet.py", include_str!("../../../../examples/shop/functions/greet.py")),
+    ("shop/site/index.html", include_str!("../../../../examples/shop/site/index.html")),
+    ("shop/site/style.css", include_str!("../../../../examples/shop/site/style.css")),
+];
 
 /// Writes the files that the story publishes.
 pub(super) fn write_files(directory: &Path) -> Result<()> {
@@ -33,6 +46,11 @@ pub(super) fn write_files(directory: &Path) -> Result<()> {
         );
         std::fs::create_dir_all(directory.join(number.to_string()))?;
         std::fs::write(directory.join(format!("{number}/hello.js")), code)?;
+    }
+    for (path, text) in SHOP {
+        let path = directory.join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(directory))?;
+        std::fs::write(path, text)?;
     }
     std::fs::create_dir_all(directory.join("greeter/lib"))?;
     std::fs::write(
@@ -180,7 +198,53 @@ pub(super) const SCENES: &[Scene] = &[
             Works(&["log", "--limit", "5"]),
         ],
     },
+    Scene {
+        title: "One file says what an app is: here a site, and an API in two languages.",
+        steps: &[
+            Works(&["app", "create", "shop"]),
+            Works(DEPLOY),
+            Asks("shop.localhost", "/"),
+            Asks("shop.localhost", "/api/prices"),
+            Asks("shop.localhost", "/api/greet?name=ada"),
+        ],
+    },
+    Scene {
+        title: "Every deploy is a release: site and API change together, and a tag keeps what was.",
+        steps: &[
+            Works(&["--app", "shop", "release", "tag", "live", "autumn"]),
+            Edits("shop/site/index.html", "Apples and pears", "Oranges"),
+            Edits("shop/functions/prices.js", "apples: 3, pears: 4", "oranges: 5"),
+            Works(DEPLOY),
+            Asks("shop.localhost", "/"),
+            Asks("autumn--shop.localhost", "/"),
+            Asks("autumn--shop.localhost", "/api/prices"),
+        ],
+    },
+    Scene {
+        title: "Going back is one step for all of it.",
+        steps: &[
+            Works(&["--app", "shop", "rollback", "--reason", "no oranges today"]),
+            Asks("shop.localhost", "/api/prices"),
+            Works(&["--app", "shop", "release", "follow"]),
+            Asks("shop.localhost", "/api/prices"),
+        ],
+    },
+    Scene {
+        title: "A plan says how many releases can be reached. What is tagged stays.",
+        steps: &[
+            Works(&["--app", "shop", "app", "plan", "set", "--releases", "2"]),
+            Edits("shop/site/index.html", "Oranges", "Lemons"),
+            Works(DEPLOY),
+            Edits("shop/site/index.html", "Lemons", "Plums"),
+            Works(DEPLOY),
+            Works(&["--app", "shop", "release", "list", "--all"]),
+            Asks("autumn--shop.localhost", "/"),
+            Works(&["--app", "shop", "app", "list-version"]),
+        ],
+    },
 ];
+
+const DEPLOY: &[&str] = &["--app", "shop", "deploy", "shop"];
 
 const fn publish(file: &'static str, id: &'static str) -> [&'static str; 10] {
     ["fn", "version", "create", "hello", "--env", "nodejs", "--code", file, "--version", id]

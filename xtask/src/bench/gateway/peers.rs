@@ -25,6 +25,17 @@ impl Peer {
     pub(crate) fn ours(name: &'static str, url: String) -> Self {
         Self { name, url, _process: None }
     }
+
+    /// A server whose own file says where it listens, in place of `{port}`.
+    pub(crate) fn with_config(
+        name: &'static str,
+        command: &[&str],
+        (file, settings): (&Path, &str),
+    ) -> Result<Self> {
+        let port = free_port()?;
+        fs::write(file, settings.replace("{port}", &port.to_string()))?;
+        start_on(name, &words(command), port)
+    }
 }
 
 /// Where the peers are installed.
@@ -144,9 +155,17 @@ impl Peers {
 }
 
 fn start(name: &'static str, command: &[String]) -> Result<Peer> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = free_port()?;
     let command: Vec<_> =
         command.iter().map(|word| word.replace("{port}", &port.to_string())).collect();
+    start_on(name, &command, port)
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+fn start_on(name: &'static str, command: &[String], port: u16) -> Result<Peer> {
     let arguments: Vec<_> = command[1..].iter().map(String::as_str).collect();
     let process = run::start_quietly(&Program::new(&command[0], &arguments))?;
     await_port(name, port)?;

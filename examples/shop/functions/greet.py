@@ -1,0 +1,5 @@
+from flask import request
+
+
+def main():
+    return "welcome, " + request.args.get("name", "stranger") + "\n"
