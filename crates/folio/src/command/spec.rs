@@ -399,6 +399,8 @@ impl Applier<'_> {
         let uploaded = spec::upload(session, &spec).await?;
         let git = git.await?;
         match &git {
+            // Who writes an app's own file need not know of git.
+            None if self.directory.is_file() => {}
             None => output::talk("Spec doesn't belong to Git Tree."),
             Some(git) if !git.clean => output::talk(
                 "Worktree is not clean, please ensure you have committed the changes to git.",
