@@ -1,15 +1,25 @@
-//! The gateway's own certificate.
+//! The gateway's certificates: one that answers for everything, and those of hosts that have their own, chosen by the
+//! name a client asks for. What lies in the directory can be replaced while the gateway serves.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
-/// A certificate chain and its key, ready to be served with.
+/// Certificate chains and their keys, ready to be served with.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+pub struct Tls {
+    acceptor: TlsAcceptor,
+    chosen: Arc<Chosen>,
+}
 
 /// Why a certificate cannot be served with.
 #[derive(Debug, thiserror::Error)]
@@ -23,30 +33,74 @@ pub enum TlsError {
     /// They do not go together.
     #[error("the certificate and its key cannot be used: {0}")]
     Pair(#[from] rustls::Error),
+    /// One of several.
+    #[error("the certificate of `{host}`: {reason}")]
+    Of {
+        /// The host.
+        host: String,
+        /// What is wrong with it.
+        #[source]
+        reason: Box<TlsError>,
+    },
+    /// A file cannot be read.
+    #[error("cannot read `{}`: {reason}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+}
+
+/// The certificate for a name.
+#[derive(Debug)]
+struct Chosen {
+    usual: Arc<CertifiedKey>,
+    by_host: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
+    directory: Option<PathBuf>,
 }
 
 impl Tls {
     /// Takes a certificate chain, the server's own first, and its private key, both in PEM.
     pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
-        let chain = CertificateDer::pem_slice_iter(certificate)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| TlsError::Certificate(error.to_string()))?;
-        if chain.is_empty() {
-            return Err(TlsError::Certificate("it holds no CERTIFICATE section".to_owned()));
-        }
-        let key =
-            PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
+        Self::new(certified(certificate, key)?, None)
+    }
+
+    /// As well as it, takes `HOST.crt` and `HOST.key` from a directory for every host that has them there. A host may be
+    /// `*.example.com`.
+    pub fn with_directory(self, directory: PathBuf) -> Result<Self, TlsError> {
+        let tls = Self::new(Arc::clone(&self.chosen.usual), Some(directory))?;
+        tls.reload()?;
+        Ok(tls)
+    }
+
+    fn new(usual: Arc<CertifiedKey>, directory: Option<PathBuf>) -> Result<Self, TlsError> {
+        let chosen = Arc::new(Chosen { usual, by_host: ArcSwap::default(), directory });
+        let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
-            .with_single_cert(chain, key)?;
+            .with_cert_resolver(Arc::clone(&chosen) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), chosen })
+    }
+
+    /// Where the certificates of hosts lie, if they have any.
+    pub fn directory(&self) -> Option<&Path> {
+        self.chosen.directory.as_deref()
+    }
+
+    /// Reads the directory again, and says for how many hosts it has certificates. If anything in it makes no sense, all
+    /// stays as it was. Connections that are open keep what they began with.
+    pub fn reload(&self) -> Result<usize, TlsError> {
+        let Some(directory) = self.directory() else { return Ok(0) };
+        let found = read(directory)?;
+        let count = found.len();
+        self.chosen.by_host.store(Arc::new(found));
+        Ok(count)
     }
 
     pub(crate) fn acceptor(&self) -> &TlsAcceptor {
-        &self.0
+        &self.acceptor
     }
 }
 
@@ -54,4 +108,59 @@ impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Tls")
     }
+}
+
+impl ResolvesServerCert for Chosen {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let found = hello.server_name().and_then(|host| self.of(host));
+        Some(found.unwrap_or_else(|| Arc::clone(&self.usual)))
+    }
+}
+
+impl Chosen {
+    fn of(&self, host: &str) -> Option<Arc<CertifiedKey>> {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let by_host = self.by_host.load();
+        let above = || Some(format!("*.{}", host.split_once('.')?.1));
+        by_host.get(&host).or_else(|| by_host.get(&above()?)).cloned()
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn read(directory: &Path) -> Result<HashMap<String, Arc<CertifiedKey>>, TlsError> {
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| TlsError::Unreadable { path, reason }
+    };
+    let mut found = HashMap::new();
+    for entry in std::fs::read_dir(directory).map_err(unreadable(directory))? {
+        let path = entry.map_err(unreadable(directory))?.path();
+        let host = path.file_stem().and_then(|name| name.to_str());
+        let (Some(host), Some("crt")) = (host, path.extension().and_then(|end| end.to_str()))
+        else {
+            continue;
+        };
+        let (host, key) = (host.to_ascii_lowercase(), path.with_extension("key"));
+        let certificate = std::fs::read(&path).map_err(unreadable(&path))?;
+        let key = std::fs::read(&key).map_err(unreadable(&key))?;
+        let of = |reason| TlsError::Of { host: host.clone(), reason: Box::new(reason) };
+        let certified = certified(&certificate, &key).map_err(of)?;
+        found.insert(host, certified);
+    }
+    Ok(found)
+}
+
+fn certified(certificate: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(certificate)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| TlsError::Certificate(error.to_string()))?;
+    if chain.is_empty() {
+        return Err(TlsError::Certificate("it holds no CERTIFICATE section".to_owned()));
+    }
+    let key =
+        PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;
+    Ok(Arc::new(CertifiedKey::from_der(chain, key, &provider())?))
 }

@@ -23,6 +23,8 @@ use crate::world::{World, exact, prefix, settings};
 
 const CERTIFICATE: &[u8] = include_bytes!("fixtures/certificate.pem");
 const KEY: &[u8] = include_bytes!("fixtures/key.pem");
+const SHOP_CERTIFICATE: &[u8] = include_bytes!("fixtures/shop.certificate.pem");
+const SHOP_KEY: &[u8] = include_bytes!("fixtures/shop.key.pem");
 
 type Sender = hyper::client::conn::http2::SendRequest<Full<Bytes>>;
 
@@ -47,8 +49,17 @@ async fn told(response: Response<Incoming>) -> Value {
 }
 
 async fn encrypted(world: &World, name: &str, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+    shaken(world, name, (CERTIFICATE, protocols)).await.unwrap()
+}
+
+/// Connects to a name with trust in one certificate.
+async fn shaken(
+    world: &World,
+    name: &str,
+    (trusted, protocols): (&[u8], &[&[u8]]),
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(CERTIFICATE).unwrap()).unwrap();
+    roots.add(CertificateDer::from_pem_slice(trusted).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -58,7 +69,7 @@ async fn encrypted(world: &World, name: &str, protocols: &[&[u8]]) -> TlsStream<
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     let stream = TcpStream::connect(world.address).await.unwrap();
     let name = ServerName::try_from(name.to_owned()).unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
 async fn tls_world() -> World {
@@ -137,6 +148,38 @@ async fn what_is_not_encrypted_harms_nobody() {
     assert!(!alert.starts_with(b"HTTP"));
     let stream = encrypted(&world, "localhost", &[]).await;
     assert_eq!(Client::over(stream).get("/x").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_host_with_a_certificate_of_its_own_is_known_by_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes);
+    let tls = Tls::from_pem(CERTIFICATE, KEY).unwrap();
+    let tls = tls.with_directory(directory.path().to_owned()).unwrap();
+    let world = World::with(Settings { tls: Some(tls.clone()), ..settings() }).await;
+    let trusts =
+        async |name: &str, certificate| shaken(&world, name, (certificate, &[])).await.is_ok();
+    assert!(trusts("localhost", CERTIFICATE).await);
+    assert!(!trusts("shop.example", SHOP_CERTIFICATE).await, "it is not there yet");
+    write("shop.example.crt", SHOP_CERTIFICATE).unwrap();
+    assert!(tls.reload().is_err(), "its key is missing");
+    write("shop.example.key", KEY).unwrap();
+    assert!(tls.reload().is_err(), "its key is another's");
+    write("shop.example.key", SHOP_KEY).unwrap();
+    assert_eq!(tls.reload().unwrap(), 1);
+    assert!(trusts("shop.example", SHOP_CERTIFICATE).await, "and no restart was needed");
+    assert!(trusts("SHOP.example", SHOP_CERTIFICATE).await);
+    assert!(trusts("localhost", CERTIFICATE).await, "all others are as they were");
+    assert!(!trusts("a.shop.example", SHOP_CERTIFICATE).await);
+    for end in ["crt", "key"] {
+        let from = directory.path().join(format!("shop.example.{end}"));
+        std::fs::copy(from, directory.path().join(format!("*.shop.example.{end}"))).unwrap();
+    }
+    assert_eq!(tls.reload().unwrap(), 2);
+    assert!(trusts("a.shop.example", SHOP_CERTIFICATE).await);
+    write("shop.example.crt", b"nonsense").unwrap();
+    assert!(tls.reload().is_err());
+    assert!(trusts("shop.example", SHOP_CERTIFICATE).await, "what is broken replaces nothing");
 }
 
 #[test]

@@ -41,7 +41,8 @@ impl Config {
         let home = || Some(PathBuf::from(variable("HOME")?).join(".local/share/folio"));
         Self {
             url: text("FOLIO_URL"),
-            token: text("FOLIO_TOKEN"),
+            // An empty one is nobody's: whoever set it does not want the admin's.
+            token: of_user("FOLIO_TOKEN").ok(),
             data: data.or_else(shared).or_else(home),
             secret_key: variable("FOLIO_SECRET_KEY_FILE").map(PathBuf::from),
             cache: cache.map(|caches| caches.join("folio")),

@@ -19,6 +19,7 @@ use folio_core::ports::{Clock, SystemClock};
 use folio_gateway::Tls;
 use folio_run::jail::Mode;
 use jiff::SignedDuration;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -49,6 +50,10 @@ pub(crate) struct Serve {
     /// The key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
+    /// Serve hosts with certificates of their own, `HOST.crt` and `HOST.key` in this directory; they are read again whenever
+    /// they change
+    #[arg(long, value_name = "DIR", requires = "tls_certificate")]
+    certificates: Option<PathBuf>,
     /// Let `command` environments start programs of this directory, too; repeat it for more
     #[arg(long, value_name = "DIR")]
     command_directory: Vec<PathBuf>,
@@ -114,6 +119,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
             ..folio_gateway::Settings::default()
         },
     };
+    let _watcher = watch_certificates(opening.doors.tls.as_ref())?;
     let server = Server::open(&data, opening).await?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -144,10 +150,38 @@ fn certificate(serve: &Serve) -> Result<Option<Tls>> {
     let read = |path: &PathBuf| {
         std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))
     };
-    Ok(Some(Tls::from_pem(&read(certificate)?, &read(key)?)?))
+    let tls = Tls::from_pem(&read(certificate)?, &read(key)?)?;
+    Ok(Some(match serve.certificates.clone() {
+        Some(directory) => tls.with_directory(directory)?,
+        None => tls,
+    }))
 }
 
-/// Without TLS, a token that leaves the machine can be read by anybody on the way.
+/// Reads certificates again whenever their files change, as long as what it returns is kept.
+fn watch_certificates(tls: Option<&Tls>) -> Result<Option<RecommendedWatcher>> {
+    let Some((tls, directory)) = tls.and_then(|tls| Some((tls.clone(), tls.directory()?))) else {
+        return Ok(None);
+    };
+    let again = tls.clone();
+    let reload = move |event: notify::Result<Event>| {
+        // Reading them is an event, too.
+        let kind = event.map(|event| event.kind).unwrap_or(EventKind::Any);
+        if kind.is_access() {
+            return;
+        }
+        match again.reload() {
+            Ok(count) => tracing::info!(count, "Certificates were read again"),
+            // A file may be half written; what is served stays.
+            Err(error) => tracing::warn!(%error, "Certificates stay as they are"),
+        }
+    };
+    let mut watcher =
+        notify::recommended_watcher(reload).context("certificates cannot be watched here")?;
+    let watching = watcher.watch(directory, RecursiveMode::NonRecursive);
+    watching.with_context(|| format!("cannot watch `{}`", directory.display()))?;
+    Ok(Some(watcher))
+}
+
 /// An address as URLs begin with it.
 fn public_url(text: &str) -> Result<String> {
     let problem = || format!("`--public-url {text}` is no address of a server");
@@ -159,6 +193,7 @@ fn public_url(text: &str) -> Result<String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
+/// Without TLS, a token that leaves the machine can be read by anybody on the way.
 fn refuse_open_door(serve: &Serve) -> Result<()> {
     if serve.open && !serve.listen.ip().is_loopback() {
         let problem =

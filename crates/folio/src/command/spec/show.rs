@@ -6,6 +6,9 @@ use folio_model::{Kind, Owner};
 use crate::output::{Format, Table, list};
 use crate::spec::Spec;
 
+/// Names that are said of one kind.
+const NAMES_MAX: usize = 50;
+
 /// What a kind is called in manifests.
 pub(super) fn title(kind: Kind) -> &'static str {
     match kind {
@@ -54,7 +57,7 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
             let count = names.len();
             let kind = if count == 1 { kind.as_str() } else { kind.plural() };
             let word = if dry_run { format!("would be {word}") } else { word.to_owned() };
-            lines.push(format!("{count} {kind} {word}: {}", names.join(", ")));
+            lines.push(format!("{count} {kind} {word}: {}", short(&names)));
         }
     }
     for pointer in &applied.pointers {
@@ -77,6 +80,16 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
         lines.push(format!("version {id}"));
     }
     lines.join("\n")
+}
+
+/// The first names, and how many more there are: nobody reads thousands.
+fn short(names: &[String]) -> String {
+    match names.split_at_checked(NAMES_MAX) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{} and {} more", first.join(", "), rest.len())
+        }
+        _ => names.join(", "),
+    }
 }
 
 /// What a deployment owns.

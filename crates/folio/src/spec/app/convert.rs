@@ -179,14 +179,24 @@ impl Writer {
                 let pattern = globset::escape(&name);
                 (root, if shape == Shape::Directory { format!("{pattern}/*") } else { pattern })
             }
-            None => (path, "*".to_owned()),
+            None => (path.clone(), "*".to_owned()),
         };
+        let mut exclude = exclude.to_vec();
+        // Whoever publishes a directory does not mean the file in it that says so.
+        if shape == Shape::Directory
+            && let (Ok(own), Ok(root), Ok(path)) =
+                (self.file.canonicalize(), root.canonicalize(), path.canonicalize())
+            && own.starts_with(&path)
+            && let Ok(below) = own.strip_prefix(&root)
+        {
+            exclude.push(globset::escape(&below.display().to_string()));
+        }
         let archive = ArchiveSpec {
             name: format!("{}/{}", unit.0, unit.1),
             at: self.at(at),
             rootdir: Some(root.display().to_string()),
             include: vec![include],
-            exclude: exclude.to_vec(),
+            exclude,
             shape,
         };
         let content = Some((side, archive.name.clone()));
