@@ -394,7 +394,7 @@ fn of_apps() -> Vec<Operation> {
         Operation::new(get(APPS), "listApps", "List apps", apps::list),
         Operation::new(post(APPS), "createApp", "Make an app", apps::create).needs(Needs::Server),
         Operation::new(get(APP), "showApp", "Show how an app stands", apps::show),
-        Operation::new(delete(APP), "deleteApp", "Delete an app without units", apps::delete)
+        Operation::new(delete(APP), "deleteApp", "Delete an app", apps::delete)
             .needs(Needs::Here(Right::Administer)),
         Operation::new(patch(PLAN), "setPlan", "Say how much an app may have", apps::set_plan)
             .needs(Needs::Server),

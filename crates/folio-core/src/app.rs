@@ -6,11 +6,12 @@ use folio_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::builder::Builder;
 use crate::ports::{State, StoreError};
 use crate::release::{Expiry, PinnedAt, Standing, expiry};
-use crate::request::Caller;
+use crate::request::{Caller, Cascade};
 use crate::view::Done;
-use crate::{Class, Code, Explain, Folio, Referrer, folio};
+use crate::{Class, Code, Explain, Folio, Referrer, delete, folio};
 
 /// Why an app was not made, changed or removed.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +79,10 @@ impl Explain for Error {
             Self::Retired(_) => "choose another name".to_owned(),
             Self::First(_) => "delete what is in it instead".to_owned(),
             Self::InUse { app, .. } => {
-                format!("delete them first; `folio app show --app {app}` lists them")
+                format!(
+                    "delete them first, or all at once with `folio app delete {app} --cascade`; \
+                     `folio app show --app {app}` lists them"
+                )
             }
             Self::NoRelease => "`folio app plan set --releases 1` is the least".to_owned(),
             Self::Folio(error) => return error.hint(),
@@ -189,11 +193,13 @@ impl Folio {
         .await
     }
 
-    /// Deletes an app that has no units left. Its history stays, and its name is never given to another.
+    /// Deletes an app that has no units left, or with a cascade with all that it has. Its history stays, and its name
+    /// is never given to another.
     pub async fn delete_app(
         &self,
         caller: &Caller,
         app: &AppName,
+        cascade: Cascade,
     ) -> Result<Done<AppSummary>, Error> {
         caller.may(Right::Administer, Some(app)).map_err(folio::Error::from)?;
         let app = app.clone();
@@ -201,19 +207,9 @@ impl Folio {
             if app == AppName::default_app() {
                 return Err(Error::First(app.clone()));
             }
-            let mut referrers = Vec::new();
-            for kind in Kind::ALL {
-                for unit in builder.state.units(&app, kind)? {
-                    if unit.is_visible() {
-                        let (kind, name) = (kind.to_string(), unit.key.name.to_string());
-                        referrers.push(Referrer { kind, name });
-                    } else {
-                        builder.push(Edit::DeleteUnit { uid: unit.uid, key: unit.key })?;
-                    }
-                }
-            }
-            if !referrers.is_empty() {
-                return Err(Error::InUse { app: app.clone(), referrers });
+            match cascade {
+                Cascade::Yes => drop(delete::whole::everything(builder, &app)?),
+                Cascade::No => refuse_units(builder, &app)?,
             }
             let summary = summary(builder.state, &app)?;
             builder.say(format!("delete app {app}"));
@@ -251,6 +247,22 @@ impl Folio {
         })
         .await
     }
+}
+
+/// Refuses an app with units; what nobody sees of it goes.
+fn refuse_units(builder: &mut Builder<'_>, app: &AppName) -> Result<(), Error> {
+    let mut referrers = Vec::new();
+    for kind in Kind::ALL {
+        for unit in builder.state.units(app, kind)? {
+            if unit.is_visible() {
+                let (kind, name) = (kind.to_string(), unit.key.name.to_string());
+                referrers.push(Referrer { kind, name });
+            } else {
+                builder.push(Edit::DeleteUnit { uid: unit.uid, key: unit.key })?;
+            }
+        }
+    }
+    if referrers.is_empty() { Ok(()) } else { Err(Error::InUse { app: app.clone(), referrers }) }
 }
 
 fn summary(state: &dyn State, app: &AppName) -> Result<AppSummary, StoreError> {

@@ -17,6 +17,7 @@ use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve, trigger};
 use self::guard::Leaving;
 
 pub(crate) mod guard;
+pub(crate) mod whole;
 
 /// Why nothing was deleted.
 #[derive(Debug, thiserror::Error)]
@@ -351,7 +352,7 @@ fn refuse_if_used(what: String, several: bool, referrers: Vec<Referrer>) -> Resu
     if referrers.is_empty() { Ok(()) } else { Err(Error::InUse { what, several, referrers }) }
 }
 
-fn remove(builder: &mut Builder<'_>, victims: Vec<Victim>) -> Result<Removed, Error> {
+fn remove(builder: &mut Builder<'_>, victims: Vec<Victim>) -> Result<Removed, StoreError> {
     let mut removed = Removed::default();
     for Victim { unit, version } in victims {
         removed.versions.push(VersionName {
@@ -370,7 +371,7 @@ fn remove_trigger(
     builder: &mut Builder<'_>,
     trigger: Unit,
     removed: &mut Removed,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let versions = builder.state.versions(trigger.uid, Page::ALL)?;
     let victims = versions.into_iter().map(|version| Victim { unit: trigger.clone(), version });
     removed.versions.extend(remove(builder, victims.collect())?.versions);
@@ -385,7 +386,7 @@ fn drop_aliases(
     builder: &mut Builder<'_>,
     unit: &Unit,
     removed: &mut Removed,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     for alias in builder.state.aliases(unit.uid)? {
         removed.aliases.push(format!("{}@{}", unit.key.name, alias.name));
         let pointer = Pointer::Alias { unit: unit.uid, name: alias.name };

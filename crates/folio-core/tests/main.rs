@@ -4,6 +4,7 @@
 mod aliases;
 mod applying;
 mod archives;
+mod apps;
 mod bindings;
 mod builds;
 mod calls;

@@ -481,14 +481,14 @@ async fn apps_come_and_go_and_their_names_stay() {
     world.publish(&key, request(world.code("one").await)).await.unwrap();
     let summary = world.folio.show_app(&shop).await.unwrap();
     assert_eq!((summary.releases, summary.live.len()), (1, 1));
-    let busy = world.folio.delete_app(&world.caller, &shop).await.unwrap_err();
+    let busy = world.folio.delete_app(&world.caller, &shop, Cascade::No).await.unwrap_err();
     assert_eq!((busy.code().0, busy.referrers().len()), ("in_use", 2));
     world.folio.delete(&world.caller, &key, Cascade::No, None).await.unwrap();
     let package = folio_model::UnitKey { app: shop.clone(), ..package("hello-pkg") };
     world.folio.delete(&world.caller, &package, Cascade::No, None).await.unwrap();
-    world.folio.delete_app(&world.caller, &shop).await.unwrap();
+    world.folio.delete_app(&world.caller, &shop, Cascade::No).await.unwrap();
     assert_eq!(refused(world.folio.show_app(&shop).await).0, "app_not_found");
     assert_eq!(refused(world.folio.create_app(&world.caller, &shop).await).0, "app_retired");
-    assert!(world.folio.delete_app(&world.caller, &app()).await.is_err());
+    assert!(world.folio.delete_app(&world.caller, &app(), Cascade::No).await.is_err());
     assert_eq!(world.folio.apps(&world.caller).await.unwrap().len(), 1);
 }

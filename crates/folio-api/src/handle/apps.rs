@@ -2,10 +2,11 @@
 
 use folio_core::Folio;
 use folio_core::app::{AppSummary, PlanChange, PlanView};
+use folio_core::request::Cascade;
 use folio_core::view::Done;
 
 use super::Outcome;
-use crate::decode::{AppPath, Ask, Change, Given, Nothing};
+use crate::decode::{AppPath, Ask, CascadeQuery, Change, Given, Nothing};
 use crate::encode::{Answer, Created};
 use crate::wire::{Items, NewApp};
 
@@ -27,10 +28,11 @@ pub(crate) async fn create(
 
 pub(crate) async fn delete(
     folio: Folio,
-    change: Change<AppPath>,
+    change: Change<AppPath, CascadeQuery>,
 ) -> Outcome<Answer<Done<AppSummary>>> {
     change.unconditional()?;
-    Ok(Answer(folio.delete_app(&change.caller, &change.path.app).await?))
+    let cascade = if change.query.cascade { Cascade::Yes } else { Cascade::No };
+    Ok(Answer(folio.delete_app(&change.caller, &change.path.app, cascade).await?))
 }
 
 pub(crate) async fn set_plan(

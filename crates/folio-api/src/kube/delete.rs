@@ -84,7 +84,10 @@ async fn remove(
     match target.resource.source {
         Source::Namespaces => {
             let app: AppName = name.parse().map_err(|_| target.not_found(name))?;
-            folio.delete_app(caller, &app).await.map_err(|error| about(error.into()))?;
+            folio
+                .delete_app(caller, &app, Cascade::Yes)
+                .await
+                .map_err(|error| about(error.into()))?;
         }
         Source::Unit(kind, _) => {
             let key = UnitKey { app: target.app()?.clone(), kind, name: parsed()? };

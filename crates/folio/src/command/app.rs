@@ -23,8 +23,8 @@ pub(crate) enum Command {
     Create(Which),
     /// List apps
     List,
-    /// Delete an app that has no units left
-    Delete(Which),
+    /// Delete an app, which must have no units left unless they go with it
+    Delete(Delete),
     /// Say how much an app may have
     #[command(subcommand)]
     Plan(Plan),
@@ -43,6 +43,17 @@ pub(crate) struct Which {
     /// The app
     #[arg(value_name = "APP")]
     name: AppName,
+}
+
+/// An app to delete.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The app
+    #[arg(value_name = "APP")]
+    name: AppName,
+    /// Delete everything that it has, too
+    #[arg(long)]
+    cascade: bool,
 }
 
 /// What one can do with a plan.
@@ -110,9 +121,13 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let found: Items<AppSummary> = client.get(&["apps"], &[]).await?;
             session.output.items(&found.items, table)
         }
-        Command::Delete(Which { name }) => {
+        Command::Delete(Delete { name, cascade }) => {
             let path = ["apps", name.as_str()];
-            let done: Done<AppSummary> = client.change(&path, Change::new(Method::DELETE)).await?;
+            let mut change = Change::new(Method::DELETE);
+            if cascade {
+                change = change.query("cascade", true);
+            }
+            let done: Done<AppSummary> = client.change(&path, change).await?;
             session.output.item(&done, |_| format!("app {name} deleted"))
         }
         Command::Plan(command) => plan(session, command).await,
