@@ -295,12 +295,12 @@ fn of_bindings() -> Vec<Operation> {
         Operation::new(post(JOBS), "createJob", "Make a job", bindings::create_job),
         Operation::new(get(JOB), "showJob", "Show a job", bindings::job),
         Operation::new(patch(JOB), "updateJob", "Change a job", bindings::update_job),
-        Operation::new(delete(JOB), "deleteJob", "Delete a job", bindings::delete),
+        Operation::new(delete(JOB), "deleteJob", "Delete a job", bindings::delete_job),
         Operation::new(get(HOOKS), "listWebhooks", "List webhooks", bindings::webhooks),
         Operation::new(post(HOOKS), "createWebhook", "Make a webhook", bindings::create_webhook),
         Operation::new(get(HOOK), "showWebhook", "Show a webhook", bindings::webhook),
         Operation::new(patch(HOOK), "updateWebhook", "Change one", bindings::update_webhook),
-        Operation::new(delete(HOOK), "deleteWebhook", "Delete a webhook", bindings::delete),
+        Operation::new(delete(HOOK), "deleteWebhook", "Delete a webhook", bindings::delete_webhook),
     ]
 }
 

@@ -10,7 +10,7 @@ use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run}
 use folio_core::build::LogPart;
 use folio_core::config::ConfigFields;
 use folio_core::environment::EnvironmentFields;
-use folio_core::request::{AliasTarget, Fields, IfSame, Publish, Start};
+use folio_core::request::{AliasTarget, Drafted, Fields, IfSame, Publish, Start};
 use folio_core::route::RouteFields;
 use folio_core::secret::SecretFields;
 use folio_core::trigger::TriggerFields;
@@ -79,7 +79,8 @@ impl NewVersion {
     /// The request to the verb, on the condition that the unit is at a revision.
     pub(crate) fn expecting(self, expect: Option<u64>) -> Publish {
         let Self { start, fields, id, package_version, description, if_same, tag } = self;
-        Publish { fields, start, id, package_version, description, if_same, tag, expect }
+        let draft = Drafted::Clears;
+        Publish { fields, start, id, package_version, description, if_same, tag, expect, draft }
     }
 }
 

@@ -232,6 +232,28 @@ async fn versions_are_numbered_frozen_and_guarded() {
 }
 
 #[tokio::test]
+async fn version_0_is_there_whatever_becomes_of_the_others() {
+    let face = Face::new().await;
+    let id = face.function("def main(): return 1").await;
+    let at = format!("/functions/{id}");
+    face.publish(&id).await;
+    face.change(&id, "def main(): return 2").await;
+    face.put(&at, json!({ "timeout": "9" })).await.with(200);
+    face.publish(&id).await;
+    for (number, latest) in [(2, 1), (1, 0)] {
+        face.delete(&format!("{at}/versions/{number}")).await.with(204);
+        let function = face.get(&at).await.with(200);
+        assert_eq!(
+            (&function["latest_version"], &function["timeout"]),
+            (&json!(latest), &json!(9))
+        );
+        let bytes = face.get(&format!("{at}?download=true")).await.bytes;
+        assert_eq!(bytes, zip("def main(): return 2"), "the working copy stays as it was");
+    }
+    assert_eq!(face.publish(&id).await, 3, "numbers are never used again");
+}
+
+#[tokio::test]
 async fn ten_versions_are_enough_and_each_keeps_its_own_code() {
     let face = Face::new().await;
     let id = face.function("def main(): return 0").await;

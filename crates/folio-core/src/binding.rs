@@ -132,6 +132,9 @@ impl Folio {
     ) -> Result<Done<BindingView>, Error> {
         self.check_text("description", new.description.as_deref().unwrap_or_default())?;
         self.check_text("name", new.name.as_deref().unwrap_or_default())?;
+        if let NewTerms::Job(job) = &new.terms {
+            self.check_input(job.input.as_deref())?;
+        }
         let id = self.fresh_uuid();
         let (of, now) = (app.clone(), self.clock.now());
         let done = self
@@ -158,18 +161,20 @@ impl Folio {
         Ok(Done { result: self.whole(done.result).await?, ..done })
     }
 
-    /// Changes a job or webhook.
+    /// Changes a binding of a kind.
     pub async fn rebind(
         &self,
         caller: &Caller,
         (app, id): (&AppName, Uuid),
+        kind: BindingKind,
         fields: BindingFields,
     ) -> Result<Done<BindingView>, Error> {
         self.check_text("description", fields.description.as_deref().unwrap_or_default())?;
+        self.check_input(fields.job.input.as_deref())?;
         let (of, now) = (app.clone(), self.clock.now());
         let done = self
             .commit(caller, app, move |builder| {
-                let found = find(builder.state, &of, id, None)?;
+                let found = find(builder.state, &of, id, kind)?;
                 let from = found.binding;
                 let mut to = from.clone();
                 if let Some(target) = &fields.to {
@@ -199,15 +204,16 @@ impl Folio {
         Ok(Done { result: self.whole(done.result).await?, ..done })
     }
 
-    /// Removes a job, a webhook, or a name for a newest version.
+    /// Removes a binding of a kind.
     pub async fn unbind(
         &self,
         caller: &Caller,
         (app, id): (&AppName, Uuid),
+        kind: BindingKind,
     ) -> Result<Done<BindingView>, Error> {
         let of = app.clone();
         self.commit(caller, app, move |builder| {
-            let found = find(builder.state, &of, id, None)?;
+            let found = find(builder.state, &of, id, kind)?;
             let view = seen(builder.state, &found)?;
             if found.binding.terms == BindingTerms::Newest {
                 unused(builder.state, &of, found.binding.name.as_deref())?;
@@ -250,7 +256,7 @@ impl Folio {
     ) -> Result<BindingView, Error> {
         let of = app.clone();
         let found = self.look(move |state| {
-            let found = find(state, &of, id, Some(kind))?;
+            let found = find(state, &of, id, kind)?;
             Ok::<_, Error>(seen(state, &found)?)
         });
         self.whole(found.await?).await
@@ -322,11 +328,11 @@ fn find(
     state: &dyn State,
     app: &AppName,
     id: Uuid,
-    kind: Option<BindingKind>,
+    kind: BindingKind,
 ) -> Result<StandingBinding, Error> {
     let found = state.binding(app, id)?;
-    let found = found.filter(|one| kind.is_none_or(|kind| BindingKind::of(&one.binding) == kind));
-    found.ok_or(Error::NotFound { noun: kind.map_or("job", BindingKind::noun), id })
+    let found = found.filter(|one| BindingKind::of(&one.binding) == kind);
+    found.ok_or(Error::NotFound { noun: kind.noun(), id })
 }
 
 fn seen(state: &dyn State, found: &StandingBinding) -> Result<BindingView, StoreError> {

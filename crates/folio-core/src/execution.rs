@@ -19,12 +19,12 @@ use folio_model::{
     UnitUid,
 };
 use serde_json::{Value, json};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 pub use self::error::Error;
 
 use self::perform::Performed;
-use crate::ports::runtime::{Plan, RequestId, Stage};
+use crate::ports::runtime::{Plan, RequestId, RunLimits, Stage};
 use crate::ports::{ExecutionFilter, Executions, StoreError, Task, TaskOf};
 use crate::request::Caller;
 use crate::serving::Tasks;
@@ -68,6 +68,8 @@ pub struct Listing {
 #[derive(Default)]
 pub(crate) struct AtWork {
     ends: Mutex<HashMap<ExecutionId, Arc<Notify>>>,
+    /// A place for each that a version's workers can run at a time.
+    rooms: Mutex<HashMap<Digest, Arc<Semaphore>>>,
     tasks: Tasks,
 }
 
@@ -81,6 +83,17 @@ impl AtWork {
         let told = Arc::new(Notify::new());
         self.ends().insert(id, Arc::clone(&told));
         Entered { at_work: Arc::clone(self), id, told }
+    }
+
+    /// The places of a version. What nobody waits for is forgotten.
+    fn room(&self, plan: &Plan) -> Arc<Semaphore> {
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.retain(|_, room| Arc::strong_count(room) > 1);
+        let RunLimits { scale_max, concurrency, .. } = plan.limits;
+        let places = u64::from(scale_max).saturating_mul(u64::from(concurrency));
+        let places = usize::try_from(places).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
+        let room = rooms.entry(plan.digest).or_insert_with(|| Arc::new(Semaphore::new(places)));
+        Arc::clone(room)
     }
 
     fn tell(&self, id: ExecutionId) {
@@ -113,11 +126,7 @@ impl Folio {
         new: NewExecution,
     ) -> Result<Execution, Error> {
         let record = self.record()?;
-        let (bytes, max) =
-            (new.input.as_ref().map_or(0, String::len), self.limits().execution_input_bytes_max);
-        if bytes as u64 > max {
-            return Err(Error::InputTooLarge { bytes, max });
-        }
+        self.check_input(new.input.as_deref())?;
         self.check_text("description", &new.description)?;
         let id = self.execution_id(caller);
         if caller.repeat.is_some()
@@ -129,7 +138,7 @@ impl Folio {
         let execution = self.accepted(id, caller, &plan, new);
         match execution.asked.mode {
             ExecutionMode::Async => {
-                let begun = record.begin(execution.clone(), task(id, 0, None), None).await?;
+                let begun = record.begin(execution.clone(), task(id, None), None).await?;
                 Ok(Execution { seq: begun.seq, ..execution })
             }
             ExecutionMode::Sync => self.run_now(plan, execution).await,
@@ -197,6 +206,12 @@ impl Folio {
             Some(record) => record.counts(unit).await,
             None => Ok(BTreeMap::new()),
         }
+    }
+
+    /// Refuses more input than a function may be given.
+    pub(crate) fn check_input(&self, input: Option<&str>) -> Result<(), Error> {
+        let (bytes, max) = (input.map_or(0, str::len), self.limits().execution_input_bytes_max);
+        if bytes as u64 > max { Err(Error::InputTooLarge { bytes, max }) } else { Ok(()) }
     }
 
     fn record(&self) -> Result<&Arc<dyn Executions>, Error> {
@@ -281,7 +296,7 @@ impl Folio {
     async fn run_held(&self, plan: Arc<Plan>, execution: Execution) -> Result<Execution, Error> {
         let record = self.record()?;
         let (id, held) = (execution.id, self.clock.now() + LEASE);
-        let begin = record.begin(execution.clone(), task(id, 0, None), Some(held));
+        let begin = record.begin(execution.clone(), task(id, None), Some(held));
         let (begun, performed) = tokio::join!(begin, self.call_function(&plan, &execution));
         let begun = begun?;
         let end = match performed {
@@ -314,9 +329,9 @@ fn task_name(id: ExecutionId) -> String {
     format!("execution/{id}")
 }
 
-/// The task that runs an execution, with how often that was begun before.
-fn task(id: ExecutionId, begun: u32, due: Option<Timestamp>) -> Task {
-    let body = json!({ "id": id, "begun": begun });
+/// The task that runs an execution.
+fn task(id: ExecutionId, due: Option<Timestamp>) -> Task {
+    let body = json!({ "id": id });
     let due = due.unwrap_or(Timestamp::UNIX_EPOCH);
     Task { name: task_name(id), topic: TOPIC.to_owned(), body, due }
 }

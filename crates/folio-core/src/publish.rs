@@ -12,7 +12,7 @@ use folio_model::{
 use crate::builder::Builder;
 use crate::compose::{self, Freeze, Given, Scope};
 use crate::ports::{State, StoreError};
-use crate::request::{Caller, Publish, Start};
+use crate::request::{Caller, Drafted, Publish, Start};
 use crate::serving::Unready;
 use crate::view::{self, Done, Published};
 use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve};
@@ -244,7 +244,8 @@ impl Job<'_> {
 
     /// Whether the draft goes: it is what is published, or new content takes its place.
     fn replaces_draft(&self) -> bool {
-        self.request.start == Start::Fresh || self.given.has_content()
+        let published = self.request.start == Start::Fresh || self.given.has_content();
+        published && self.request.draft == Drafted::Clears
     }
 
     /// The unit, if it exists, as the caller expects it.

@@ -212,6 +212,18 @@ pub struct Publish {
     pub tag: Option<VersionId>,
     /// The unit's revision the caller has seen.
     pub expect: Option<u64>,
+    /// What becomes of the draft that is published.
+    pub draft: Drafted,
+}
+
+/// What becomes of a draft that is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Drafted {
+    /// It goes: the version is what it was.
+    #[default]
+    Clears,
+    /// It stays, to be worked on.
+    Stays,
 }
 
 impl Publish {
@@ -226,6 +238,7 @@ impl Publish {
             if_same: IfSame::Publish,
             tag: None,
             expect: None,
+            draft: Drafted::Clears,
         }
     }
 }

@@ -162,7 +162,7 @@ async fn a_webhook_can_ask_for_a_signature() {
     world.folio.call_webhook(hook.id, call(Some(right))).await.unwrap();
     world.folio.delete_secret(&world.caller, &key, None).await.unwrap();
     let called = world.folio.call_webhook(hook.id, call(Some(right))).await;
-    assert_eq!(refused(called).0, "webhook_secret_missing", "without its secret nobody is let in");
+    assert_eq!(refused(called).0, "webhook_not_signed", "without its secret nobody is let in");
 }
 
 fn job_terms() -> NewTerms {
@@ -186,7 +186,11 @@ async fn a_paused_job_waits_and_a_cancelled_one_is_over() {
     let set = async |status: JobStatus| {
         let job_fields = JobFields { status: Some(status), ..JobFields::default() };
         let fields = BindingFields { job: job_fields, ..BindingFields::default() };
-        running.world.folio.rebind(&running.world.caller, (&app(), job.id), fields).await
+        running
+            .world
+            .folio
+            .rebind(&running.world.caller, (&app(), job.id), BindingKind::Job, fields)
+            .await
     };
     set(JobStatus::Paused).await.unwrap();
     running.look_at_the_clock(300).await.unwrap();
@@ -212,7 +216,9 @@ async fn what_a_job_or_webhook_leads_to_is_not_deleted() {
     assert_eq!((error.code().0, &*error.referrers()[0].kind), ("in_use", "webhook"));
     let unit = || folio.delete(caller, &key, Cascade::No, None);
     assert_eq!(unit().await.unwrap_err().referrers()[0].kind, "webhook");
-    folio.unbind(caller, (&app(), hook.id)).await.unwrap();
+    let wrong = folio.unbind(caller, (&app(), hook.id), BindingKind::Job).await;
+    assert_eq!(refused(wrong).0, "binding_not_found", "a webhook is no job");
+    folio.unbind(caller, (&app(), hook.id), BindingKind::Webhook).await.unwrap();
     version().await.unwrap();
     let job = running.job("hello", "* * * * *", Some(1)).await;
     assert_eq!(unit().await.unwrap_err().referrers()[0].kind, "job");

@@ -3,8 +3,8 @@
 
 mod aliases;
 mod applying;
-mod archives;
 mod apps;
+mod archives;
 mod bindings;
 mod builds;
 mod calls;

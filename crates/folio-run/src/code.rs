@@ -51,11 +51,12 @@ impl CodeStore {
     /// Takes `<run>/code`, removing what an earlier process left there.
     pub fn new(run: &Path, blobs: Arc<dyn Blobs>) -> io::Result<Self> {
         let directory = run.join("code");
-        remove(&directory)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(run)?;
+        let remover = remover()?;
+        set_aside(run, &directory, &remover)?;
         fs::create_dir(&directory)?;
         fs::set_permissions(&directory, Permissions::from_mode(UNLISTED))?;
-        let shelf = Shelf { directory, books: Mutex::default(), remover: remover()? };
+        let shelf = Shelf { directory, books: Mutex::default(), remover };
         Ok(Self { shelf: Arc::new(shelf), blobs })
     }
 
@@ -200,6 +201,29 @@ impl Shelf {
 
 /// Takes directories to remove.
 pub(crate) type Remover = std::sync::mpsc::Sender<PathBuf>;
+
+/// Has what an earlier process left removed meanwhile: it may be very many files.
+fn set_aside(run: &Path, directory: &Path, remover: &Remover) -> io::Result<()> {
+    const GONE: &str = "gone-";
+    let mut gone = Vec::new();
+    for entry in fs::read_dir(run)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(GONE) {
+            gone.push(path);
+        }
+    }
+    if fs::symlink_metadata(directory).is_ok() {
+        let free = (0_u32..).map(|number| run.join(format!("{GONE}{number}")));
+        let aside = free.into_iter().find(|path| !gone.contains(path));
+        let aside = aside.expect("there are more numbers than directories");
+        fs::rename(directory, &aside)?;
+        gone.push(aside);
+    }
+    // The remover only ends with the process.
+    gone.into_iter().for_each(|path| drop(remover.send(path)));
+    Ok(())
+}
 
 /// Starts the thread that removes directories, so that nobody who answers requests waits for it.
 pub(crate) fn remover() -> io::Result<Remover> {

@@ -109,7 +109,11 @@ impl Pool {
         match tokio::time::timeout(patience, receiver).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(CallError::Stopping),
-            Err(_) => Err(CallError::Timeout(self.plan.limits.timeout)),
+            // It never began, so nothing took too long but the others.
+            Err(_) => {
+                self.host.counts.refused.fetch_add(1, Ordering::Relaxed);
+                Err(CallError::Busy)
+            }
         }
     }
 

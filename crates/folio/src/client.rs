@@ -103,6 +103,11 @@ impl Client {
         Ok(Self { http, base, token, wishes })
     }
 
+    /// The server's address, without a slash at its end.
+    pub(crate) fn server(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
     /// Reads something.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,

@@ -65,7 +65,7 @@ pub(crate) async fn update_job(
     let (name, job) = (new.name.clone(), new.fields());
     let fields = BindingFields { name, job, ..BindingFields::default() };
     let at = (&change.path.app, change.path.id);
-    Ok(Answer(folio.rebind(&change.caller, at, fields).await?))
+    Ok(Answer(folio.rebind(&change.caller, at, BindingKind::Job, fields).await?))
 }
 
 pub(crate) async fn update_webhook(
@@ -83,14 +83,23 @@ pub(crate) async fn update_webhook(
     let description = new.description.clone();
     let fields = BindingFields { to, description, webhook, ..BindingFields::default() };
     let at = (&change.path.app, change.path.id);
-    Ok(Answer(folio.rebind(&change.caller, at, fields).await?))
+    Ok(Answer(folio.rebind(&change.caller, at, BindingKind::Webhook, fields).await?))
 }
 
-pub(crate) async fn delete(
+pub(crate) async fn delete_job(
     folio: Folio,
     change: Change<BindingPath>,
 ) -> Outcome<Answer<Done<BindingView>>> {
     change.unconditional()?;
     let at = (&change.path.app, change.path.id);
-    Ok(Answer(folio.unbind(&change.caller, at).await?))
+    Ok(Answer(folio.unbind(&change.caller, at, BindingKind::Job).await?))
+}
+
+pub(crate) async fn delete_webhook(
+    folio: Folio,
+    change: Change<BindingPath>,
+) -> Outcome<Answer<Done<BindingView>>> {
+    change.unconditional()?;
+    let at = (&change.path.app, change.path.id);
+    Ok(Answer(folio.unbind(&change.caller, at, BindingKind::Webhook).await?))
 }

@@ -146,7 +146,10 @@ async fn update(visit: &Visit, name: &str) -> Outcome {
             let target = BoundTo::Function { unit: unit.uid, number: None };
             let fields =
                 BindingFields { to: Some(target), description, ..BindingFields::default() };
-            visit.folio.rebind(&visit.caller, (&visit.app, found.id), fields).await?;
+            visit
+                .folio
+                .rebind(&visit.caller, (&visit.app, found.id), BindingKind::Newest, fields)
+                .await?;
         }
         _ => {
             remove(visit, &known).await?;
@@ -168,7 +171,7 @@ async fn remove(visit: &Visit, known: &Known) -> Outcome<()> {
             visit.folio.delete_alias(&visit.caller, at, Expect::Present).await?;
         }
         Is::Newest(found) => {
-            visit.folio.unbind(&visit.caller, (&visit.app, found.id)).await?;
+            visit.folio.unbind(&visit.caller, (&visit.app, found.id), BindingKind::Newest).await?;
         }
     }
     Ok(())

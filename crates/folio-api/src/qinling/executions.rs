@@ -158,12 +158,13 @@ fn shown(execution: &Execution) -> Value {
         json!({ "output": execution.output, "duration": duration }).to_string()
     });
     let version = execution.number.filter(|_| execution.asked.pinned);
+    let by_job = matches!(execution.asked.origin, ExecutionOrigin::Job(_));
     let description = Some(&execution.asked.description).filter(|text| !text.is_empty());
     json!({
         "id": execution.id,
         "function_id": execution.unit,
         "function_version": version.map_or(0, folio_model::Number::get),
-        "function_alias": execution.asked.alias,
+        "function_alias": execution.asked.alias.as_ref().filter(|_| !by_job),
         "description": description,
         "status": status.as_str(),
         "sync": execution.asked.mode == ExecutionMode::Sync,

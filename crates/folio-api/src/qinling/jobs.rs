@@ -63,6 +63,7 @@ async fn create(visit: &Visit) -> Outcome {
         return Err(Fault::invalid("pattern or first_execution_time must be specified."));
     }
     let first = first.map(|first| ahead(visit, &first)).transpose()?;
+    pattern.as_deref().map(five_fields).transpose()?;
     let count = body.number("count")?;
     if pattern.is_none() && count.is_some_and(|count| count > 1) {
         return Err(Fault::invalid("pattern must be provided if count is greater than 1."));
@@ -77,6 +78,14 @@ async fn create(visit: &Visit) -> Outcome {
     let done = visit.folio.bind(&visit.caller, &visit.app, new).await;
     let done = done.map_err(|error| worded(error, pattern.as_deref()))?;
     Ok(made(shown(&one(visit, &done.result.id.to_string(), To::Change).await?)))
+}
+
+/// Refuses patterns with seconds, which the original does not know.
+fn five_fields(pattern: &str) -> Outcome<()> {
+    match pattern.split_whitespace().count() {
+        5 => Ok(()),
+        _ => Err(Fault::invalid(format!("The specified pattern is not valid: {pattern}"))),
+    }
 }
 
 /// What a job is refused for, in the words of the original.
@@ -136,19 +145,20 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
         ahead(visit, &before.next.to_string())?;
     }
     let pattern = body.text("pattern")?;
+    pattern.as_deref().filter(|pattern| !pattern.is_empty()).map(five_fields).transpose()?;
     let job_fields =
         JobFields { pattern: pattern.clone(), next, input: body.text("function_input")?, status };
     let fields =
         BindingFields { name: body.text("name")?, job: job_fields, ..BindingFields::default() };
     let at = (&visit.app, job.id);
-    let done = visit.folio.rebind(&visit.caller, at, fields).await;
+    let done = visit.folio.rebind(&visit.caller, at, BindingKind::Job, fields).await;
     done.map_err(|error| worded(error, pattern.as_deref()))?;
     Ok(found(shown(&one(visit, id, To::Change).await?)))
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
     let job = one(visit, id, To::Change).await?;
-    visit.folio.unbind(&visit.caller, (&visit.app, job.id)).await?;
+    visit.folio.unbind(&visit.caller, (&visit.app, job.id), BindingKind::Job).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 

@@ -17,6 +17,9 @@ use super::visit::{self, Visit};
 const PUBLIC: &str = "qinling.openstack.org/is-public";
 const TRUSTED: &str = "qinling.openstack.org/trusted";
 
+/// Runtimes that are there from the start.
+const BUILT_IN: [&str; 2] = ["python", "nodejs"];
+
 /// A runtime as it stands.
 pub(super) struct Runtime {
     pub(super) id: Uuid,
@@ -161,6 +164,8 @@ pub(super) async fn all(visit: &Visit, app: &AppName) -> Outcome<Vec<Runtime>> {
         .filter(|view| matches!(view.spec.runtime, RuntimeKind::Python | RuntimeKind::Nodejs));
     let id = |view: &EnvironmentView| {
         let made = units.iter().find(|unit| unit.name == view.name);
+        // What is built in keeps its identity when somebody describes it in other words.
+        let made = made.filter(|unit| !BUILT_IN.contains(&unit.name.as_str()));
         made.map_or_else(|| identity(&format!("runtime {}", view.name)), |unit| unit.uid.0)
     };
     Ok(views.map(|view| Runtime { id: id(&view), view }).collect())

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use folio_core::Explain as _;
 use folio_core::ports::Page;
 use folio_core::ports::runtime::Scale;
-use folio_core::request::{Fields, Publish, Which};
+use folio_core::request::{Drafted, Fields, Publish, Which};
 use folio_core::view::{UnitView, VersionView};
 use folio_model::{Kind, Number, Qualifier, Snapshot};
 use serde_json::{Value, json};
@@ -66,6 +66,8 @@ async fn create(visit: &Visit, id: &str) -> Outcome {
         description,
         // Of those who publish at the same time, the others find nothing left to publish.
         expect: Some(unit.revision),
+        // Version 0 is there whatever becomes of the others.
+        draft: Drafted::Stays,
         ..Publish::fresh(Fields::default())
     };
     let done = visit.folio.publish(&visit.caller, &key(&unit), publish).await;

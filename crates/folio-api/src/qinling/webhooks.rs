@@ -133,13 +133,13 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
     let description = body.text("description")?;
     let fields = BindingFields { to, description, ..BindingFields::default() };
     let at = (&visit.app, webhook.id);
-    let done = visit.folio.rebind(&visit.caller, at, fields).await?;
+    let done = visit.folio.rebind(&visit.caller, at, BindingKind::Webhook, fields).await?;
     Ok(found(shown(visit, &done.result)))
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
     let webhook = one(visit, id, To::Change).await?;
-    visit.folio.unbind(&visit.caller, (&visit.app, webhook.id)).await?;
+    visit.folio.unbind(&visit.caller, (&visit.app, webhook.id), BindingKind::Webhook).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 

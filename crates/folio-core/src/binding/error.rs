@@ -1,6 +1,6 @@
 //! Why a job or webhook was not made, found or called.
 
-use folio_model::{Signing, VersionId};
+use folio_model::{Signing, Timestamp, VersionId};
 use uuid::Uuid;
 
 use crate::ports::{StoreError, VaultError};
@@ -30,6 +30,12 @@ pub enum Error {
     /// Nothing says when it runs.
     #[error("a job needs a pattern or a first time")]
     NoTime,
+    /// It is never to run.
+    #[error("a job runs at least once")]
+    NoRun,
+    /// It was to run before it was made.
+    #[error("the first time of a job cannot be in the past: {0}")]
+    Past(Timestamp),
     /// It cannot be run more than once.
     #[error("a job that runs more than once needs a pattern")]
     NoPattern,
@@ -81,7 +87,9 @@ impl Explain for Error {
             Self::NoAlias(_) => Code("alias_not_found"),
             Self::FunctionGone => Code("unit_not_found"),
             Self::Taken(_) => Code("binding_exists"),
-            Self::NoTime | Self::NoPattern | Self::OtherKind => Code("job_incomplete"),
+            Self::NoTime | Self::NoRun | Self::Past(_) | Self::NoPattern | Self::OtherKind => {
+                Code("job_incomplete")
+            }
             Self::Over => Code("job_over"),
             Self::Schedule(_) | Self::Never(_) => Code("bad_schedule"),
             Self::TooOften(_) => Code("webhook_too_often"),
@@ -98,7 +106,8 @@ impl Explain for Error {
         match self {
             Self::NotFound { .. } | Self::NoAlias(_) | Self::FunctionGone => Class::NotFound,
             Self::Taken(_) | Self::Over => Class::Conflict,
-            Self::NoTime | Self::NoPattern | Self::OtherKind => Class::Invalid,
+            Self::NoTime | Self::NoRun | Self::Past(_) => Class::Invalid,
+            Self::NoPattern | Self::OtherKind => Class::Invalid,
             Self::Schedule(_) | Self::Never(_) => Class::Invalid,
             Self::TooOften(_) => Class::Unavailable,
             Self::Unsigned(_) => Class::Unauthenticated,
@@ -117,6 +126,8 @@ impl Explain for Error {
             Self::FunctionGone => "point it elsewhere, or delete it".to_owned(),
             Self::Taken(_) => "choose another name".to_owned(),
             Self::NoTime => "give --pattern '0 6 * * *' or --first TIME".to_owned(),
+            Self::NoRun => "leave --count out to run it for ever".to_owned(),
+            Self::Past(_) => "give a later time".to_owned(),
             Self::NoPattern => "give --pattern '0 6 * * *'".to_owned(),
             Self::OtherKind | Self::Over => "make another job".to_owned(),
             Self::Schedule(error) => error.hint().to_owned(),

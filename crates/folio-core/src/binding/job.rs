@@ -71,6 +71,12 @@ impl NewJob {
     /// The job, seen from a moment.
     pub(super) fn job(self, now: Timestamp) -> Result<Job, Error> {
         let Self { pattern, first, count, input } = self;
+        if count == Some(0) {
+            return Err(Error::NoRun);
+        }
+        if let Some(first) = first.filter(|first| *first < now) {
+            return Err(Error::Past(first));
+        }
         let (first, count) = match (&pattern, first) {
             (None, None) => return Err(Error::NoTime),
             (None, Some(_)) if count.is_some_and(|count| count > 1) => {

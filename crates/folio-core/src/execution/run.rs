@@ -24,6 +24,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How long to wait before an execution is begun again that found no room.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
+/// How long one waits for its turn before others may try.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
+
 /// How long executions may take to finish when told to stop.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -36,8 +39,6 @@ const FORGET_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Debug, Deserialize)]
 struct Waiting {
     id: ExecutionId,
-    /// How often it was begun before this task was pushed.
-    begun: u32,
 }
 
 impl Folio {
@@ -112,9 +113,8 @@ impl Folio {
         let Some(execution) = running.filter(|one| one.status == ExecutionStatus::Running) else {
             return queue.done(lease.token).await.map(|_| ());
         };
-        let begun = waiting.begun + lease.attempt;
-        let performed = match self.ready(&execution, begun).await {
-            Ok(plan) => self.call_function(&plan, &execution).await,
+        let performed = match self.ready(&execution).await {
+            Ok(plan) => self.perform_in_turn(record.as_ref(), &plan, &execution).await?,
             Err(performed) => performed,
         };
         match performed {
@@ -123,19 +123,42 @@ impl Folio {
             }
             Performed::Later(_) => {
                 let due = self.clock.now() + BUSY_PAUSE;
-                // Nothing was begun, so this time does not count.
-                let again = task(execution.id, begun - 1, Some(due));
+                let again = task(execution.id, Some(due));
                 queue.replace(lease.token, vec![again]).await?;
             }
         }
         Ok(())
     }
 
+    /// Begins an execution when its version has a worker for it: only what was begun counts as an attempt.
+    async fn perform_in_turn(
+        &self,
+        record: &dyn Executions,
+        plan: &Arc<Plan>,
+        execution: &Execution,
+    ) -> Result<Performed, StoreError> {
+        let room = self.at_work.room(plan);
+        let Ok(turn) = tokio::time::timeout(TURN_WAIT_MAX, room.acquire_owned()).await else {
+            return Ok(Performed::Later("all its workers are busy".to_owned()));
+        };
+        let begun = record.start(execution.id).await?.unwrap_or_default();
+        let performed = if begun > self.limits().execution_attempts_max {
+            let why = json!("Its server ended while it ran.");
+            Performed::Ended(self.ended(ExecutionStatus::Error, why))
+        } else {
+            self.call_function(plan, execution).await
+        };
+        if matches!(performed, Performed::Later(_)) {
+            record.take_back_start(execution.id).await?;
+        }
+        drop(turn);
+        Ok(performed)
+    }
+
     /// The plan of an execution that may be begun, or what becomes of it instead.
-    async fn ready(&self, execution: &Execution, begun: u32) -> Result<Arc<Plan>, Performed> {
+    async fn ready(&self, execution: &Execution) -> Result<Arc<Plan>, Performed> {
         let error = |why: String| Performed::Ended(self.ended(ExecutionStatus::Error, json!(why)));
-        let is_sync = execution.asked.mode == ExecutionMode::Sync;
-        if is_sync || u64::from(begun) > self.limits().execution_attempts_max {
+        if execution.asked.mode == ExecutionMode::Sync {
             return Err(error("Its server ended while it ran.".to_owned()));
         }
         let function = Reference::to(execution.asked.function.clone());

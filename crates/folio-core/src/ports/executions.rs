@@ -35,6 +35,12 @@ pub trait Executions: Send + Sync {
         held: Option<Timestamp>,
     ) -> Result<Begun, StoreError>;
 
+    /// Notes that an execution that runs is begun now, and says how often it was. None if it does not run any more.
+    async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError>;
+
+    /// Takes back that it was begun: nothing could run it after all.
+    async fn take_back_start(&self, id: ExecutionId) -> Result<(), StoreError>;
+
     /// Records how an execution ended, and removes its task: the one a token holds, or the one of a name. Returns
     /// false and changes nothing if it had ended, was removed, or the lease passed to another.
     async fn end(

@@ -10,7 +10,7 @@ use crate::builder::{Builder, NewVersion};
 use crate::code::{self, Choice, OwnPackage, UsedPackage};
 use crate::compose;
 use crate::ports::State;
-use crate::request::IfSame;
+use crate::request::{Drafted, IfSame};
 use crate::resolve;
 use crate::serving::Unready;
 use crate::view::{self, PackageUse, Published, VersionView};
@@ -186,7 +186,9 @@ fn publish_code(
     let same_origin = existing.filter(|unit| unit.origin == Origin::Implied);
     check_id(builder.state, &key, same_origin.as_ref(), &id)?;
     let mut unit = code::claim(builder, &key, Origin::Implied)?;
-    builder.clear_draft(&mut unit)?;
+    if job.request.draft == Drafted::Clears {
+        builder.clear_draft(&mut unit)?;
+    }
     let new = NewVersion { id: id.clone(), uses: None, archive, description: String::new() };
     let version = builder.publish(&mut unit, &snapshot, new)?;
     let key = VersionKey { unit: unit.uid, number: version.number };

@@ -678,6 +678,24 @@ function beginCallback(stream, head, body) {
   current = 0;
 }
 
+// `main(context, input)`, as Qinling's functions are written. Only executions have an input; other requests get a callback.
+function beginInput(stream, head, body) {
+  if (!head.lines.includes('folio-execution')) return beginCallback(stream, head, body);
+  const context = new Context(stream, new Request(head, body));
+  inFlight++;
+  current = sole = stream;
+  let value;
+  try {
+    value = handler(context, context.request.body);
+  } catch (error) {
+    current = 0;
+    return failContext(context, stream, error);
+  }
+  current = 0;
+  if (!isPromise(value)) return conclude(stream, context, value);
+  value.then((value) => conclude(stream, context, value), (error) => failContext(context, stream, error));
+}
+
 const afterwards = { waitUntil(promise) { Promise.resolve(promise).catch(report); }, passThroughOnException() {} };
 
 function webRequest(head, body) {
@@ -824,7 +842,7 @@ async function specialise(order) {
     Object.assign(process.env, order.variables);
     const [file, name] = locate(order.path, order.entry ?? '');
     const found = await load(file);
-    choose(pick(found, name, file));
+    choose(pick(found, name, file), name);
     send(READY, 0);
   } catch (error) {
     const text = error instanceof SyntaxError ? syntax(error) : error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -924,10 +942,10 @@ function pick(found, name, file) {
   return value;
 }
 
-function choose(value) {
+function choose(value, name) {
   if (typeof value === 'function') {
     handler = value;
-    begin = value.length >= 2 ? beginCallback : beginContext;
+    begin = value.length < 2 ? beginContext : name === 'main' ? beginInput : beginCallback;
   } else if (typeof value?.fetch === 'function') {
     handler = value.fetch.bind(value);
     begin = beginFetch;

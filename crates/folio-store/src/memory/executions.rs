@@ -16,6 +16,7 @@ pub(super) struct Record {
     by_place: BTreeMap<u64, (Execution, String)>,
     places: HashMap<ExecutionId, u64>,
     counts: HashMap<UnitUid, BTreeMap<u64, u64>>,
+    begun: HashMap<ExecutionId, u64>,
     newest: u64,
 }
 
@@ -44,7 +45,16 @@ impl Record {
         true
     }
 
+    fn start(&mut self, id: ExecutionId) -> Option<u64> {
+        let runs = |row: &&(Execution, String)| row.0.status == ExecutionStatus::Running;
+        self.find(id).filter(runs)?;
+        let begun = self.begun.entry(id).or_default();
+        *begun += 1;
+        Some(*begun)
+    }
+
     fn remove(&mut self, id: ExecutionId) -> bool {
+        self.begun.remove(&id);
         let place = self.places.remove(&id);
         place.and_then(|place| self.by_place.remove(&place)).is_some()
     }
@@ -77,6 +87,17 @@ impl Executions for MemoryQueue {
             self.tell();
         }
         Ok(Begun { seq, lease })
+    }
+
+    async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError> {
+        Ok(self.tasks().record.start(id))
+    }
+
+    async fn take_back_start(&self, id: ExecutionId) -> Result<(), StoreError> {
+        if let Some(begun) = self.tasks().record.begun.get_mut(&id) {
+            *begun = begun.saturating_sub(1);
+        }
+        Ok(())
     }
 
     async fn end(

@@ -7,6 +7,8 @@ CREATE TABLE executions (
     number INTEGER,
     asked TEXT NOT NULL,
     input TEXT,
+    -- How often it was begun.
+    begun INTEGER NOT NULL DEFAULT 0,
     status TEXT NOT NULL CHECK (status IN ('running', 'success', 'failed', 'error', 'cancelled')),
     output TEXT,
     log TEXT NOT NULL DEFAULT '',

@@ -31,6 +31,17 @@ impl Executions for SqliteQueue {
         self.put_some(job, |begun: &Begun| begun.lease.is_none()).await
     }
 
+    async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError> {
+        let sql = "UPDATE executions SET begun = begun + 1 WHERE id = ?1 AND status = 'running' \
+                   RETURNING begun";
+        self.db.write(move |conn| one(conn, sql, [id.0.as_bytes()], |row| seq(row, 0))).await
+    }
+
+    async fn take_back_start(&self, id: ExecutionId) -> Result<(), StoreError> {
+        let sql = "UPDATE executions SET begun = begun - 1 WHERE id = ?1 AND begun > 0";
+        self.db.write(move |conn| run(conn, sql, [id.0.as_bytes()]).map(|_| ())).await
+    }
+
     async fn end(
         &self,
         id: ExecutionId,

@@ -19,6 +19,7 @@ impl<T: Queue + Executions> Recording for T {}
 pub async fn all(store: &dyn Recording) {
     an_execution_is_kept_as_it_was_asked_for(store).await;
     an_execution_ends_once(store).await;
+    what_was_begun_is_counted_until_the_end(store).await;
     whoever_lost_the_lease_cannot_end_it(store).await;
     whoever_adds_it_may_hold_it(store).await;
     pages_go_from_the_newest_to_the_oldest(store).await;
@@ -139,7 +140,20 @@ pub async fn an_execution_ends_once(store: &dyn Recording) {
 }
 
 /// A worker whose lease passed to another records nothing.
-pub async fn whoever_lost_the_lease_cannot_end_it(store: &dyn Recording) {
+pub async fn what_was_begun_is_counted_until_the_end(store: &dyn Recording) {
+    let (execution, task) = execution(function(), None);
+    let (id, name) = (execution.id, TaskOf::Name(task.name.clone()));
+    store.begin(execution, task, None).await.expect("it is added");
+    let start = || async { store.start(id).await.expect("it is noted") };
+    assert_eq!((start().await, start().await), (Some(1), Some(2)));
+    store.take_back_start(id).await.expect("it is taken back");
+    assert_eq!(start().await, Some(2));
+    store.end(id, end(ExecutionStatus::Success, 20), name).await.expect("it ends");
+    assert_eq!(start().await, None, "what has ended is not begun");
+    assert_eq!(store.start(ExecutionId(Uuid::new_v4())).await.expect("nothing is noted"), None);
+}
+
+async fn whoever_lost_the_lease_cannot_end_it(store: &dyn Recording) {
     let (asked, task) = begin(store, function(), None).await;
     let first = store.lease(&task.topic, at(10), LEASE).await.expect("it works").expect("due");
     let second = store.lease(&task.topic, at(50), LEASE).await.expect("it works").expect("ended");

@@ -54,8 +54,8 @@ pub(crate) enum WebhookCommand {
 /// Which one.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// Its id
-    #[arg(value_name = "ID")]
+    /// Its id, as `list` shows it
+    #[arg(value_name = "ID", value_parser = identity)]
     id: Uuid,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct CreateJob {
     #[arg(long, value_name = "TIME")]
     first: Option<Timestamp>,
     /// How often [default: once without a pattern, else for ever]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Give the function this input
     #[arg(long, value_name = "TEXT")]
@@ -135,7 +135,7 @@ pub(crate) struct CreateWebhook {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Refuse more calls than this in a minute
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     calls_per_minute: Option<u32>,
     /// Refuse calls whose body is not signed with this value of a secret, as HMAC-SHA256
     #[arg(long, value_name = "SECRET/KEY")]
@@ -154,11 +154,16 @@ pub(crate) struct UpdateWebhook {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Refuse more calls than this in a minute
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     calls_per_minute: Option<u32>,
     /// Refuse calls whose body is not signed with this value of a secret, as HMAC-SHA256
     #[arg(long, value_name = "SECRET/KEY")]
     signed_with: Option<Signing>,
+}
+
+/// Reads an id.
+pub(super) fn identity(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| "it is not an id, which `list` shows".to_owned())
 }
 
 /// Runs a command on jobs.
@@ -258,7 +263,8 @@ impl Place<'_> {
         let (app, id) = (self.session.app(None), which.id.to_string());
         let path = ["apps", app.as_str(), self.plural, &id];
         let view: BindingView = self.session.client.get(&path, &[]).await?;
-        self.session.output.item(&view, |view| details(view).to_string())
+        let server = self.session.client.server();
+        self.session.output.item(&view, |view| details(view, server).to_string())
     }
 
     async fn delete(&self, which: &Which) -> Result<()> {
@@ -312,7 +318,7 @@ fn webhooks(webhooks: &[BindingView], _: Format) -> Table {
     table
 }
 
-fn details(view: &BindingView) -> Details {
+fn details(view: &BindingView, server: &str) -> Details {
     let mut details =
         Details::default().line("Id", view.id).line("App", &view.app).line("Runs", runs(view));
     for (what, text) in [("Name", &view.binding.name), ("Description", &view.binding.description)] {
@@ -329,7 +335,9 @@ fn details(view: &BindingView) -> Details {
             details = details.line("Next", next).line("Left", left);
         }
         BindingTerms::Webhook(webhook) => {
-            details = details.line("URL", view.url.as_deref().unwrap_or_default());
+            let url = view.url.as_deref().unwrap_or_default();
+            let url = if url.starts_with('/') { format!("{server}{url}") } else { url.to_owned() };
+            details = details.line("URL", url);
             if let Some(max) = webhook.calls_per_minute_max {
                 let calls = if max == 1 { "call" } else { "calls" };
                 details = details.line("Limit", format!("{max} {calls} in a minute"));

@@ -64,19 +64,23 @@ pub(crate) struct List {
     below: Option<u64>,
 }
 
+fn identity(text: &str) -> Result<ExecutionId, String> {
+    super::binding::identity(text).map(ExecutionId)
+}
+
 /// Which execution.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// The execution's id
-    #[arg(value_name = "ID")]
+    /// The execution's id, as `list` shows it
+    #[arg(value_name = "ID", value_parser = identity)]
     id: ExecutionId,
 }
 
 /// Which executions.
 #[derive(Debug, Args)]
 pub(crate) struct Several {
-    /// The executions' ids
-    #[arg(value_name = "ID", required = true)]
+    /// The executions' ids, as `list` shows them
+    #[arg(value_name = "ID", required = true, value_parser = identity)]
     ids: Vec<ExecutionId>,
 }
 
