@@ -161,13 +161,11 @@ fn not_together(focus: &Focus, loaded: &Loaded) -> Error {
     };
     let versions = loaded.group.versions.iter().filter(|(_, api)| has(api));
     let versions: Vec<_> = versions.map(|(version, _)| version.as_str()).collect();
-    Error::refused(
-        format!(
-            "no kind is in these versions{}",
-            kind.map_or_else(String::new, |kind| format!(" as `{kind}` is asked for"))
-        ),
-        format!("the versions that have it are {}", versions.join(", ")),
-    )
+    let what = match kind {
+        Some(kind) => format!("`{kind}` is not in these versions"),
+        None => "no kind is in these versions".to_owned(),
+    };
+    Error::refused(what, format!("the versions that have it are {}", versions.join(", ")))
 }
 
 /// A report in a file, which says that it is generated.

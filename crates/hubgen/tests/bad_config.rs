@@ -181,6 +181,11 @@ fn misspelt_tables_and_keys_are_refused() {
         "[[schema]]\npath = 'v3.json'\n",
         &["hubgen.toml:9: there is no schema at ", "--schemas"],
     );
+    check_head(
+        "\"json-schema\"",
+        "'json-shema'",
+        &["hubgen.toml:2: unknown variant `json-shema`", "did you mean `json-schema`?"],
+    );
 }
 
 #[test]

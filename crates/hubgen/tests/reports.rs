@@ -112,7 +112,9 @@ fn a_comparison_says_which_versions_it_compares() {
 fn names_are_those_of_documents_and_of_rust() {
     let (_here, config) = shelves("");
     let report = hubgen(&["report", &config]).unwrap();
-    assert!(report.contains("Properties are named as documents name them, types as in Rust."));
+    assert!(report.contains(
+        "Properties are named as documents name them; objects, enums and unions as in Rust."
+    ));
     assert!(report.contains("| label ") && !report.contains("| Label "), "{report}");
 }
 
@@ -131,7 +133,7 @@ fn what_does_not_exist_is_told_what_does() {
         (&["report", "--type", "Lam"], "has no type `Lam`", "did you mean `Lamp`?"),
         (
             &["report", "--resource", "Shelf", "--spoke", "v3"],
-            "no kind is in these versions",
+            "`Shelf` is not in these versions",
             "the versions that have it are v1, v2",
         ),
     ] {

@@ -26,8 +26,9 @@ pub fn suggestion<T: AsRef<str>>(
 pub(super) fn hint(message: &str) -> String {
     const GUIDE: &str = "the guide of hubgen lists every table and key";
     let mut quoted = message.split('`').skip(1).step_by(2);
-    let known = message.starts_with("unknown field").then(|| quoted.next()).flatten();
-    match known.and_then(|unknown| nearest(unknown, quoted)) {
+    let is_unknown = ["unknown field", "unknown variant"].iter().any(|it| message.starts_with(it));
+    let unknown = is_unknown.then(|| quoted.next()).flatten();
+    match unknown.and_then(|unknown| nearest(unknown, quoted)) {
         Some(near) => format!("did you mean `{near}`? {GUIDE}"),
         None => GUIDE.to_owned(),
     }

@@ -1,7 +1,7 @@
 //! Where hand-written code can join in: markers for properties whose type changed, and the table
 //! of all hooks.
 
-use super::code::{Code, literal, mentions};
+use super::code::{Code, literal, mentions_module};
 use super::docs;
 use super::header;
 use super::names::Names;
@@ -95,7 +95,7 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     let table = table.into_text();
     let modules = plan.group.versions.keys().map(|version| names.module(version));
     let mut modules: Vec<_> =
-        modules.filter(|module| mentions(&table, module)).map(str::to_owned).collect();
+        modules.filter(|module| mentions_module(&table, module)).map(str::to_owned).collect();
     modules.push("storage".to_owned());
     modules.sort();
     let mut code = Code::default();

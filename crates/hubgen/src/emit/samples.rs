@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::{Code, literal, mentions};
+use super::code::{Code, literal, mentions, mentions_module};
 use super::conversion::leaf;
 use super::header;
 use super::names::{Names, field};
@@ -45,15 +45,18 @@ fn imports(plan: &Plan, names: &Names<'_>, body: &str) -> String {
     code.line(&header(plan));
     code.line("//! Every version of every resource to the hub and back, with random values.");
     code.blank();
-    if mentions(body, "BTreeMap") {
+    // Only what is put into bags is named by its type; all else in the samples are fields and arms.
+    let bagged: Vec<_> = body.lines().filter(|line| line.trim_start().starts_with("bag")).collect();
+    let bagged = bagged.join("\n");
+    if mentions(&bagged, "BTreeMap") {
         code.line("use std::collections::BTreeMap;");
         code.blank();
     }
     code.line("use hub::testing::{RoundTrip, check};");
-    if mentions(body, "unless") {
+    if mentions(&bagged, "unless") {
         code.line("use hub::traits::*;");
     }
-    let used: Vec<_> = ["Number", "Value"].into_iter().filter(|it| mentions(body, it)).collect();
+    let used: Vec<_> = ["Number", "Value"].into_iter().filter(|it| mentions(&bagged, it)).collect();
     match used.as_slice() {
         [] => {}
         [one] => code.line(&format!("use hub::{one};")),
@@ -61,7 +64,8 @@ fn imports(plan: &Plan, names: &Names<'_>, body: &str) -> String {
     }
     code.blank();
     let modules = plan.group.versions.keys().map(|version| names.module(version));
-    let mut modules: Vec<_> = modules.filter(|it| mentions(body, it)).map(str::to_owned).collect();
+    let mut modules: Vec<_> =
+        modules.filter(|it| mentions_module(body, it)).map(str::to_owned).collect();
     modules.push("storage".to_owned());
     modules.sort();
     code.line("use super::hooks::HOOKS;");

@@ -5,7 +5,7 @@ use super::change::{
 };
 use super::{NoteReport, Row, TypeReport};
 use crate::config::{Config, Uses};
-use crate::ir::{Definition, Object, Property, Shape, TypeId};
+use crate::ir::{Api, Definition, Object, Property, Shape, TypeId};
 use crate::plan::{ArmStep, Pair, PairId, Plan, PropertyStep, Step};
 use crate::planner::{Types, types};
 use crate::schema::lower::Note;
@@ -154,7 +154,7 @@ impl<'a> Reporter<'a> {
     where
         'a: 'b,
     {
-        let has = |api: &crate::ir::Api| api.names.get(&id.spoke.name) == Some(&id.spoke);
+        let has = |api: &Api| api.names.get(&id.spoke.name) == Some(&id.spoke);
         let versions = self.plan.group.versions.iter().filter(|(_, api)| has(api));
         let versions = versions.map(|(version, _)| version.as_str()).collect();
         Subject { types: [&id.spoke.name, &id.hub.name], properties, versions }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::{Report, ResourceReport, Row, TypeReport};
 
-/// What the signs and names in the tables mean.
-const LEGEND: &str = "Properties are named as documents name them, types as in Rust. `*`: may be \
-                      absent; `?`: may be null.";
+/// What the names and signs in the tables mean.
+const LEGEND: &str = "Properties are named as documents name them; objects, enums and unions as in \
+                      Rust. `*`: may be absent; `?`: may be null.";
 
 /// The report as text.
 pub fn text(report: &Report) -> String {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::documents::{Node, Place};
-use super::flat::{Flat, Kind, Peeled, Unread, merge};
+use super::flat::{Flat, Kind, Peeled, Reader, Unread, merge};
 use super::limits;
 use super::lower::{Lowering, Pending};
 use super::union::tagged;
@@ -225,10 +225,7 @@ impl<'a> Lowering<'a, '_> {
 }
 
 /// Why a choice that is no union is free JSON.
-fn why_free<'a>(
-    choices: &[Node<'a>],
-    reader: &super::flat::Reader<'a>,
-) -> Result<&'static str, Error> {
+fn why_free<'a>(choices: &[Node<'a>], reader: &Reader<'a>) -> Result<&'static str, Error> {
     let flats: Result<Vec<Flat<'a>>, Error> =
         choices.iter().map(|choice| reader.flatten(choice)).collect();
     Ok(match flats?.iter().any(|flat| !flat.choices.is_empty()) {
