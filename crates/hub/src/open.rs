@@ -40,7 +40,7 @@ macro_rules! open_enum {
         pub enum $name {
             $( $(#[$doc])* #[doc = concat!("\n\n`", $text, "`")] $variant, )*
             /// A value that the schema does not list.
-            Unlisted(String),
+            Unlisted(::std::string::String),
         }
 
         impl $name {
@@ -56,8 +56,8 @@ macro_rules! open_enum {
             }
         }
 
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
+        impl ::core::convert::From<::std::string::String> for $name {
+            fn from(text: ::std::string::String) -> Self {
                 match text.as_str() {
                     $( $text => Self::$variant, )*
                     _ => Self::Unlisted(text),
@@ -67,27 +67,27 @@ macro_rules! open_enum {
 
         impl $crate::Spoke<$crate::Symbol> for $name {
             fn up(self) -> $crate::Result<$crate::Symbol> {
-                Ok(match self {
+                ::core::result::Result::Ok(match self {
                     $( Self::$variant => $crate::Symbol::Borrowed($text), )*
                     Self::Unlisted(text) => $crate::Symbol::Owned(text),
                 })
             }
 
             fn down(hub: $crate::Symbol) -> $crate::Result<Self> {
-                Ok(match hub.as_ref() {
+                ::core::result::Result::Ok(match hub.as_ref() {
                     $( $text => Self::$variant, )*
                     _ => Self::Unlisted(hub.into_owned()),
                 })
             }
         }
 
-        impl $crate::Spoke<String> for $name {
-            fn up(self) -> $crate::Result<String> {
+        impl $crate::Spoke<::std::string::String> for $name {
+            fn up(self) -> $crate::Result<::std::string::String> {
                 <Self as $crate::Spoke<$crate::Symbol>>::up(self).map($crate::Symbol::into_owned)
             }
 
-            fn down(hub: String) -> $crate::Result<Self> {
-                Ok(Self::from(hub))
+            fn down(hub: ::std::string::String) -> $crate::Result<Self> {
+                ::core::result::Result::Ok(Self::from(hub))
             }
         }
 
@@ -104,7 +104,7 @@ macro_rules! open_enum {
             fn deserialize<D: $crate::serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> ::core::result::Result<Self, D::Error> {
-                <String as $crate::serde::Deserialize>::deserialize(deserializer).map(Self::from)
+                <::std::string::String as $crate::serde::Deserialize>::deserialize(deserializer).map(Self::from)
             }
         }
     )* };
@@ -150,8 +150,8 @@ macro_rules! open_union {
             ) -> ::core::result::Result<Self, D::Error> {
                 let object = <$crate::Object as $crate::serde::Deserialize>::deserialize(deserializer)?;
                 match $crate::tag_of(&object, $tag) {
-                    $( Some($text) => $crate::read_arm(object, $tag).map(Self::$variant), )*
-                    _ => Ok(Self::Unlisted(object)),
+                    $( ::core::option::Option::Some($text) => $crate::read_arm(object, $tag).map(Self::$variant), )*
+                    _ => ::core::result::Result::Ok(Self::Unlisted(object)),
                 }
             }
         }

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::generate::{Focus, Generated, generate, report, strict};
+use crate::generate::{Focus, Generated, Purpose, generate, report, strict};
 use crate::load::Input;
 use crate::planner::Choice;
 use crate::read;
@@ -48,7 +48,7 @@ struct Common {
     /// Directory that holds each group's output directory; by default, that of its configuration
     #[arg(long)]
     output: Option<PathBuf>,
-    /// Fail on a removal or change of type that nobody has reviewed
+    /// Fail on what nobody has reviewed: losses, required values that may be missing, free JSON
     #[arg(long)]
     strict: bool,
 }
@@ -103,8 +103,12 @@ impl Command {
     pub fn run(self, out: &mut dyn Write) -> Result<(), Error> {
         match self.verb {
             Verb::Generate(common) => {
-                for (generated, directory) in made(&common)? {
-                    generated.output.write(&directory)?;
+                let made = made(&common)?;
+                for (generated, directory) in &made {
+                    generated.output.is_free(directory)?;
+                }
+                for (generated, directory) in &made {
+                    generated.output.write(directory)?;
                     let count = generated.output.files().len();
                     print(out, &format!("{count} files in {}\n", directory.display()))?;
                 }
@@ -116,13 +120,14 @@ impl Command {
                     arguments;
                 let version = |text: Option<String>| text.as_deref().map(Version::new);
                 let versions = Choice { hub: version(hub), spoke: version(spoke) };
-                let focus = Focus { kind: resource, ty, versions };
+                let focus = Focus { kind: resource, ty, versions, ..Focus::default() };
                 show(&common, &focus, changed, format, out)
             }
             Verb::Diff(DiffArguments { from, to, common, format }) => {
                 let version = |text: &str| Some(Version::new(text));
                 let versions = Choice { hub: version(&to), spoke: version(&from) };
-                show(&common, &Focus { versions, ..Focus::default() }, true, format, out)
+                let purpose = Purpose::Compare;
+                show(&common, &Focus { versions, purpose, ..Focus::default() }, true, format, out)
             }
         }
     }

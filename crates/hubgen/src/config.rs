@@ -3,7 +3,9 @@
 //! Every decision says why (`because`) and knows its line, so that one that decides nothing can
 //! be pointed at. Start at [`Config::parse`]; [`unused`] is where idle entries are found.
 
+mod checks;
 pub mod entry;
+pub mod nearest;
 pub mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,14 +46,14 @@ pub struct Config {
 #[serde(deny_unknown_fields)]
 pub struct Said {
     /// The group's name.
-    pub group: String,
+    pub group: Entry<String>,
     /// The schemas' language.
     pub format: Format,
     /// Where generated files go, beside the configuration file.
     #[serde(default = "generated")]
     pub output: String,
     /// The Rust module of the group; by default, the group's name in small letters.
-    pub module: Option<String>,
+    pub module: Option<Entry<String>>,
     /// Whether versions are spelled with the API group their schema names, as in
     /// `library.example/v1`: for schemas of several API groups that are one group here.
     #[serde(default)]
@@ -125,17 +127,26 @@ impl Config {
                 file: file.to_owned(),
                 line: line_of(text, start),
                 what: error.message().to_owned(),
-                hint: "the guide of hubgen lists every table and key".to_owned(),
+                hint: nearest::hint(error.message()),
             }
         })?;
         let config = Self { file: file.to_owned(), text: text.to_owned(), said };
         config.has_reasons()?;
+        checks::names(&config)?;
         Ok(config)
     }
 
     /// The Rust module of the group.
     pub fn module(&self) -> String {
-        self.said.module.clone().unwrap_or_else(|| snake(&self.said.group))
+        match &self.said.module {
+            Some(module) => module.get_ref().clone(),
+            None => snake(self.group()),
+        }
+    }
+
+    /// The group's name.
+    pub fn group(&self) -> &str {
+        self.said.group.get_ref()
     }
 
     /// How versions are spelled.

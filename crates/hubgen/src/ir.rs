@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::version::Version;
 
 /// All versions of one API group.
@@ -72,6 +74,10 @@ pub enum Shape {
     Union(Union),
 }
 
+/// What a schema asks of values beyond their type, by keyword: `maxLength`. Generated code keeps
+/// documents that break it; only published schemas are compared by it.
+pub type Limits = BTreeMap<String, Value>;
+
 /// Named properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object {
@@ -80,6 +86,8 @@ pub struct Object {
     /// The wire names of the properties that together tell the items of a list apart, where the
     /// schema of the list says so.
     pub keys: Vec<String>,
+    /// What is asked of the object as a whole.
+    pub limits: Limits,
 }
 
 /// One property of an object.
@@ -98,6 +106,9 @@ pub struct Property {
     pub required: bool,
     /// Whether `null` is a value, other than absence.
     pub nullable: bool,
+    /// What is asked of its values, and of values inside them by the way there: `[]` for the items
+    /// of a list, `{}` for the values of a map.
+    pub limits: BTreeMap<String, Limits>,
     /// The one value it has, where it is the tag of a union's arm; its type is then a string.
     pub constant: Option<String>,
     /// Whether its type contains this object again without a list or map between, so that the

@@ -10,6 +10,7 @@ use crate::config::entry::{Entry, Kept};
 use crate::config::{Config, Format, Uses};
 use crate::error::Error;
 use crate::ir::Group;
+use crate::naming::reserved;
 use crate::schema::documents::{Documents, Node};
 use crate::schema::flat::{Dialect, Reader};
 use crate::schema::lower::{Directives, Lowering, Note, Root};
@@ -78,7 +79,39 @@ pub fn load(config: &Config, input: &Input) -> Result<Loaded, Error> {
     for (version, parts) in blessed_parts(input)? {
         versions.entry(version).or_insert(parts);
     }
-    lowered(config, input, versions, Whole::Yes)
+    let loaded = lowered(config, input, versions, Whole::Yes)?;
+    modules(config, loaded.group.versions.keys())?;
+    Ok(loaded)
+}
+
+/// Refuses versions whose files or modules would be one, or cannot be.
+fn modules<'a>(config: &Config, versions: impl Iterator<Item = &'a Version>) -> Result<(), Error> {
+    let refused = |what: String| {
+        let hint = "spell one of them otherwise, by `version` in its [[schema]] entry";
+        Error::refused(format!("{}: {what}", config.file), hint)
+    };
+    let mut taken: BTreeMap<String, &Version> = BTreeMap::new();
+    for version in versions {
+        let module = version.module();
+        let read_back = Version::from_file_stem(&version.file_stem(), config.spelling());
+        if read_back != *version || !version.is_plain() {
+            return Err(refused(format!(
+                "{version:?} cannot be the name of a version: letters, digits, `.`, `_` and `-` \
+                 can, and with `qualified = true` the API group and a `/` in front, without `_`"
+            )));
+        }
+        if reserved::is_used_module(&module) || !reserved::is_module(&module) {
+            return Err(refused(format!(
+                "the version `{version}` would be the module `{module}`, which is taken"
+            )));
+        }
+        if let Some(other) = taken.insert(module.clone(), version) {
+            return Err(refused(format!(
+                "the versions `{other}` and `{version}` would both be the module `{module}`"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the versions as they are published, which may be none.
@@ -112,7 +145,7 @@ fn lowered<'a>(
 ) -> Result<Loaded, Error> {
     let mut uses = Uses::default();
     let mut directives = directives(config);
-    let mut group = Group { name: config.said.group.clone(), versions: BTreeMap::new() };
+    let mut group = Group { name: config.group().to_owned(), versions: BTreeMap::new() };
     let mut notes = BTreeSet::new();
     for (version, mut parts) in versions {
         if whole == Whole::Yes {

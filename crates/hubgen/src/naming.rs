@@ -3,9 +3,12 @@
 //! Names come out the same whatever else a schema holds, so a type keeps its name from version to
 //! version. Keywords that `r#` can escape are left for the emitter to escape.
 
+pub mod reserved;
+
 use std::collections::BTreeSet;
 
-/// The name of a type, a variant or a marker: `nodeTypes` becomes `NodeTypes`.
+/// The name of a type, a variant or a marker, or a part of one: `nodeTypes` becomes `NodeTypes`.
+/// It may be `Self`, which as a whole is none of these.
 pub fn pascal(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for word in words(text) {
@@ -16,7 +19,6 @@ pub fn pascal(text: &str) -> String {
     match name.chars().next() {
         None => "Empty".to_owned(),
         Some(first) if first.is_numeric() => format!("V{name}"),
-        Some(_) if name == "Self" => "Self_".to_owned(),
         Some(_) => name,
     }
 }
@@ -79,7 +81,7 @@ mod tests {
             ("managedClusters_applications", "ManagedClustersApplications"),
             ("2.8", "V28"),
             ("", "Empty"),
-            ("self", "Self_"),
+            ("self", "Self"),
             ("$expand", "Expand"),
         ] {
             assert_eq!(pascal(text), expected);

@@ -12,6 +12,7 @@ use crate::adapter::crd;
 use crate::config::{Config, Format};
 use crate::error::Error;
 use crate::load::{Input, SchemaFile};
+use crate::output::mark;
 use crate::schema::documents::{Documents, normal, references};
 use crate::version::Version;
 
@@ -30,9 +31,11 @@ pub fn input(config: &Config, schemas: &Path, output: &Path) -> Result<Input, Er
     let mut documents = Documents::default();
     for (address, directory) in &config.said.remote {
         documents.stand_for(address, directory);
+        documents.open(directory);
     }
     let files = named_files(config, schemas)?;
     for file in &files {
+        documents.open(file.path.rsplit_once('/').map_or("", |(directory, _)| directory));
         let value = value(&schemas.join(&file.path), &file.path)?;
         says_something(config, file, &value)?;
         documents.insert(&file.path, value);
@@ -42,11 +45,25 @@ pub fn input(config: &Config, schemas: &Path, output: &Path) -> Result<Input, Er
     for (name, path) in listed(&output.join(config.module()).join(BLESSED))? {
         if let Some(version) = name.strip_suffix(".json") {
             let shown = format!("{BLESSED}/{name}");
-            documents.insert(&shown, value(&path, &shown)?);
+            let schema = value(&path, &shown)?;
+            is_of_group(config, &path, &schema)?;
+            documents.insert(&shown, schema);
             blessed.insert(Version::from_file_stem(version, config.spelling()), shown);
         }
     }
     Ok(Input { documents, files, blessed })
+}
+
+/// Refuses a blessed schema that another group published.
+fn is_of_group(config: &Config, path: &Path, schema: &Value) -> Result<(), Error> {
+    let said = schema.get("$comment").and_then(Value::as_str).unwrap_or_default();
+    if said.contains(&mark(config.group())) {
+        return Ok(());
+    }
+    Err(Error::refused(
+        format!("{} is not a schema that `{}` published", path.display(), config.group()),
+        "give each group its own `module` or `output`, or delete the file",
+    ))
 }
 
 fn named_files(config: &Config, schemas: &Path) -> Result<Vec<SchemaFile>, Error> {
@@ -116,7 +133,8 @@ fn referred_files(
         let wanted: BTreeSet<String> = references(root.value)
             .into_iter()
             .filter_map(|reference| documents.file_of(&from, reference))
-            .filter(|path| !documents.contains(path) && schemas.join(path).is_file())
+            .filter(|path| documents.is_open(path) && !documents.contains(path))
+            .filter(|path| schemas.join(path).is_file())
             .collect();
         for path in wanted {
             let value = value(&schemas.join(&path), &path)?;

@@ -1,9 +1,12 @@
 //! What changed between the versions of a resource, and what is done about each change.
 //!
 //! A report is a reading of the [`Plan`]: every row is one property of one pair of types, with
-//! the types on both sides, the change, and the handler. [`table`] prints it, `serde` writes it as
-//! JSON. Start at [`Report::new`].
+//! the types on both sides, the change, and the handler. Properties have the names that documents
+//! use, types those of the generated Rust. [`table`] prints it, `serde` writes it as JSON. Start
+//! at [`Report::new`].
 
+mod change;
+mod rows;
 pub mod table;
 
 use std::collections::BTreeSet;
@@ -11,12 +14,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::config::{Config, Uses};
-use crate::ir::{Definition, Object, Property, Shape, TypeId};
-use crate::naming::pascal;
+use crate::load::Loaded;
 use crate::plan::{Conversion, Pair, PairId, Plan, PropertyStep, Step};
-use crate::planner::{Types, types};
-use crate::shape::label;
 use crate::version::Version;
+use rows::Reporter;
 
 /// The changes of a group's resources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,18 +29,48 @@ pub struct Report {
     /// Every pair of types, once, in the order of their names.
     pub types: Vec<TypeReport>,
     /// What the schemas say that was not taken as it stands.
-    pub notes: Vec<String>,
+    pub notes: Vec<NoteReport>,
 }
 
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ResourceReport {
-    /// The kind.
-    pub kind: String,
-    /// The version that is stored.
-    pub hub: String,
-    /// The versions that are converted, oldest first.
-    pub spokes: Vec<String>,
+#[serde(untagged)]
+pub enum ResourceReport {
+    /// How it is stored.
+    Stored {
+        /// The kind.
+        kind: String,
+        /// The version that is stored.
+        hub: String,
+        /// The versions that are converted, oldest first.
+        spokes: Vec<String>,
+    },
+    /// Which versions of it are compared.
+    Compared {
+        /// The kind.
+        kind: String,
+        /// The first version.
+        from: String,
+        /// The second.
+        to: String,
+    },
+    /// It cannot be compared.
+    Alone {
+        /// The kind.
+        kind: String,
+        /// The one version of the two that has it.
+        only: String,
+    },
+}
+
+impl ResourceReport {
+    fn kind(&self) -> &str {
+        match self {
+            Self::Stored { kind, .. } | Self::Compared { kind, .. } | Self::Alone { kind, .. } => {
+                kind
+            }
+        }
+    }
 }
 
 /// One pair of types.
@@ -53,23 +84,30 @@ pub struct TypeReport {
     pub hub: String,
     /// The first version that has it.
     pub hub_since: String,
-    /// Its properties.
+    /// Its properties, or the arms of a union.
     pub rows: Vec<Row>,
 }
 
-/// One property.
+/// One property, or one arm of a union.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Its name in documents, both if it was renamed; the value of the tag for an arm.
     pub property: String,
     /// Its type on the spoke; empty if it is not there.
     pub spoke: String,
     /// Its type on the hub; empty if it is not there.
     pub hub: String,
     /// What changed.
-    pub change: &'static str,
-    /// What is done about it.
+    pub change: String,
+    /// What is done about it; empty where versions are only compared.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub handler: String,
+    /// The values of its enum that only the hub has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values_added: Vec<String>,
+    /// The values of its enum that only the spoke has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values_removed: Vec<String>,
     /// Whether a person should look at it and nobody has yet.
     pub unreviewed: bool,
 }
@@ -77,27 +115,36 @@ pub struct Row {
 impl Row {
     /// Whether anything changed.
     pub fn is_change(&self) -> bool {
-        self.change != NONE
+        self.change != change::NONE
     }
 }
 
-const NONE: &str = "None";
-const NEW: &str = "New Property";
-const REMOVED: &str = "Property Removed";
-const NOT_IN_HUB: &str = "Not in Hub";
-const RENAMED: &str = "Property Renamed";
-const TYPE: &str = "Change of Type";
-const OPTIONAL: &str = "Became Optional";
-const REQUIRED: &str = "Became Required";
-const ARM_REMOVED: &str = "Arm Removed";
+/// Something in a schema that was not taken as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoteReport {
+    /// The version whose schema it is.
+    pub version: String,
+    /// Where in which schema.
+    pub place: String,
+    /// The type it concerns.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The property it concerns; empty if it is the whole type.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub property: String,
+    /// What was done instead, and why.
+    pub text: String,
+    /// Whether a person should look at it and nobody has yet.
+    pub unreviewed: bool,
+}
 
 impl Report {
     /// Reads a plan. The entries that accept a change are noted as used where they meet one.
-    pub fn new(config: &Config, plan: &Plan, notes: Vec<String>, uses: &mut Uses) -> Self {
-        let index = types(&plan.group);
-        let mut reporter = Reporter { config, index: &index, uses };
+    pub fn new(config: &Config, plan: &Plan, loaded: &Loaded, uses: &mut Uses) -> Self {
+        let mut reporter = Reporter::new(config, plan, uses);
         let types = plan.pairs.iter().map(|(id, pair)| reporter.pair(id, pair)).collect();
-        let resources = plan.resources.iter().map(|(kind, resource)| ResourceReport {
+        let notes = loaded.notes.iter().map(|note| reporter.note(note)).collect();
+        let resources = plan.resources.iter().map(|(kind, resource)| ResourceReport::Stored {
             kind: kind.clone(),
             hub: resource.hub.to_string(),
             spokes: resource.spokes.keys().map(ToString::to_string).collect(),
@@ -108,7 +155,7 @@ impl Report {
     /// Keeps only the pairs that a resource's version needs, and of those only the named type.
     pub fn narrowed(mut self, plan: &Plan, kind: Option<&str>, ty: Option<&str>) -> Self {
         let same = |own: &str| kind.is_none_or(|kind| kind.eq_ignore_ascii_case(own));
-        self.resources.retain(|resource| same(&resource.kind));
+        self.resources.retain(|resource| same(resource.kind()));
         let roots = plan.resources.iter().filter(|(own, _)| same(own)).flat_map(|(_, resource)| {
             let hub = &resource.storage;
             resource
@@ -123,10 +170,41 @@ impl Report {
             let key = [spoke, since, hub, hub_since].map(String::clone);
             needed.contains(&key) && ty.is_none_or(|ty| ty == spoke || ty == hub)
         });
+        self.notes.retain(|note| ty.is_none_or(|ty| ty == note.ty));
         self
     }
 
+    /// Makes the report one of what changed from one version to another, whatever is stored.
+    #[must_use]
+    pub fn compared(mut self, plan: &Plan, from: &Version, to: &Version) -> Self {
+        let kinds = |version: &Version| {
+            let api = plan.group.versions.get(version);
+            let kinds = api.into_iter().flat_map(|api| api.resources.keys());
+            kinds.map(|kind| (kind.to_lowercase(), kind.clone()))
+        };
+        let shared: BTreeSet<_> = plan.resources.keys().map(|kind| kind.to_lowercase()).collect();
+        let alone = [from, to].into_iter().flat_map(|version| {
+            let alone = kinds(version).filter(|(small, _)| !shared.contains(small));
+            alone.map(|(_, kind)| ResourceReport::Alone { kind, only: version.to_string() })
+        });
+        let compared = plan.resources.keys().map(|kind| ResourceReport::Compared {
+            kind: kind.clone(),
+            from: from.to_string(),
+            to: to.to_string(),
+        });
+        self.resources = compared.chain(alone).collect();
+        self.resources.sort_by(|left, right| left.kind().cmp(right.kind()));
+        for row in self.types.iter_mut().flat_map(|own| &mut own.rows) {
+            row.handler.clear();
+            row.change = row.change.replace(change::NOT_IN_HUB, change::REMOVED);
+        }
+        let versions = [from.to_string(), to.to_string()];
+        self.notes.retain(|note| versions.contains(&note.version));
+        self.changes()
+    }
+
     /// Keeps only what changed.
+    #[must_use]
     pub fn changes(mut self) -> Self {
         for own in &mut self.types {
             own.rows.retain(Row::is_change);
@@ -135,14 +213,24 @@ impl Report {
         self
     }
 
-    /// The removals and changes of type that nobody has looked at, as `Type.property`.
+    /// What somebody should have looked at and nobody has, as `Type.property` with the reason.
     pub fn unreviewed(&self) -> Vec<String> {
         let rows = self.types.iter().flat_map(|own| own.rows.iter().map(move |row| (own, row)));
-        let open = rows.filter(|(_, row)| row.unreviewed);
-        let named: BTreeSet<_> = open
-            .map(|(own, row)| format!("{}.{} ({})", own.spoke, row.property, row.change))
-            .collect();
+        let rows = rows.filter(|(_, row)| row.unreviewed);
+        let rows =
+            rows.map(|(own, row)| format!("{}.{} ({})", own.spoke, row.property, row.change));
+        let notes = self.notes.iter().filter(|note| note.unreviewed);
+        let notes = notes.map(|note| format!("{} ({})", note.subject(), note.text));
+        let named: BTreeSet<_> = rows.chain(notes).collect();
         named.into_iter().collect()
+    }
+}
+
+impl NoteReport {
+    /// What the note is about: `Type.property`, or the type alone.
+    fn subject(&self) -> String {
+        let dot = if self.property.is_empty() { "" } else { "." };
+        format!("{}{dot}{}", self.ty, self.property)
     }
 }
 
@@ -181,140 +269,4 @@ fn inner_pair(step: &PropertyStep) -> Option<PairId> {
         Step::Convert { conversion, .. } => of(conversion),
         Step::Bag { .. } | Step::Skip | Step::Manual => None,
     }
-}
-
-struct Reporter<'a> {
-    config: &'a Config,
-    index: &'a Types<'a>,
-    uses: &'a mut Uses,
-}
-
-impl Reporter<'_> {
-    fn pair(&mut self, id: &PairId, pair: &Pair) -> TypeReport {
-        let (spoke, hub) = (self.index[&id.spoke], self.index[&id.hub]);
-        let mut rows: Vec<_> = match pair {
-            Pair::Object(steps) => {
-                steps.iter().map(|step| self.row(id, step, spoke, hub)).collect()
-            }
-            Pair::Union(arms) => arms
-                .iter()
-                .map(|arm| Row {
-                    property: arm.value.clone(),
-                    spoke: arm.spoke.name.clone(),
-                    hub: arm.hub.as_ref().map(|hub| hub.name.clone()).unwrap_or_default(),
-                    change: if arm.hub.is_some() { NONE } else { ARM_REMOVED },
-                    handler: if arm.hub.is_some() { "Convert" } else { "Kept as JSON" }.to_owned(),
-                    unreviewed: false,
-                })
-                .collect(),
-        };
-        rows.sort_by(|left, right| left.property.cmp(&right.property));
-        TypeReport {
-            spoke: id.spoke.name.clone(),
-            since: id.spoke.since.to_string(),
-            hub: id.hub.name.clone(),
-            hub_since: id.hub.since.to_string(),
-            rows,
-        }
-    }
-
-    fn row(
-        &mut self,
-        id: &PairId,
-        step: &PropertyStep,
-        spoke: &Definition,
-        hub: &Definition,
-    ) -> Row {
-        let wire = step.spoke.as_ref().or(step.hub.as_ref()).expect("a step has a property");
-        let side = |definition, wire: &Option<String>| property(definition, wire.as_ref()?);
-        let (left, right) = (side(spoke, &step.spoke), side(hub, &step.hub));
-        let mut change = change(step, &id.spoke.since, &id.hub.since);
-        // By names alone, a type with and without a star is the same.
-        if change == NONE && self.config.said.structural {
-            change = need(left, right);
-        }
-        let lossy = matches!(step.step, Step::Bag { .. }) && [REMOVED, TYPE].contains(&change);
-        let name = match (&step.spoke, &step.hub) {
-            (Some(from), Some(to)) if from != to => format!("{} → {}", pascal(from), pascal(to)),
-            _ => pascal(wire),
-        };
-        Row {
-            property: name,
-            spoke: left.map(shown).unwrap_or_default(),
-            hub: right.map(shown).unwrap_or_default(),
-            change,
-            handler: handler(step),
-            unreviewed: lossy && !self.is_accepted(&id.spoke, wire),
-        }
-    }
-
-    fn is_accepted(&mut self, ty: &TypeId, wire: &str) -> bool {
-        let mut any = false;
-        for entry in &self.config.said.accept {
-            let said = entry.get_ref();
-            if said.ty == ty.name && said.property.as_ref().is_none_or(|own| own == wire) {
-                self.uses.note(entry);
-                any = true;
-            }
-        }
-        any
-    }
-}
-
-fn change(step: &PropertyStep, spoke: &Version, hub: &Version) -> &'static str {
-    match (&step.spoke, &step.hub) {
-        (None, _) => NEW,
-        (Some(_), None) if spoke > hub => NOT_IN_HUB,
-        (Some(_), None) => REMOVED,
-        (Some(from), Some(to)) if from != to => RENAMED,
-        (Some(_), Some(_)) if step.change.is_some() => TYPE,
-        (Some(_), Some(_)) => NONE,
-    }
-}
-
-fn need(spoke: Option<&Property>, hub: Option<&Property>) -> &'static str {
-    match (spoke.is_some_and(|own| own.required), hub.is_some_and(|own| own.required)) {
-        (true, false) => OPTIONAL,
-        (false, true) => REQUIRED,
-        (true, true) | (false, false) => NONE,
-    }
-}
-
-fn handler(step: &PropertyStep) -> String {
-    match &step.step {
-        Step::Convert { bag: None, .. } if step.change.is_none() => "Copy value".to_owned(),
-        Step::Convert { .. } if step.change.is_none() => "Copy value, else Property Bag".to_owned(),
-        Step::Convert { conversion, bag: None } => format!("Convert ({})", how(conversion)),
-        Step::Convert { conversion, bag: Some(_) } => {
-            format!("Convert ({}), else Property Bag", how(conversion))
-        }
-        Step::Bag { .. } => "Property Bag".to_owned(),
-        Step::Skip => "Skip".to_owned(),
-        Step::Manual => "Hand-written".to_owned(),
-    }
-}
-
-fn how(conversion: &Conversion) -> String {
-    match conversion {
-        Conversion::Copy => "copy".to_owned(),
-        Conversion::Text => "enum".to_owned(),
-        Conversion::IntegerToNumber => "wider number".to_owned(),
-        Conversion::NumberToInteger => "whole number".to_owned(),
-        Conversion::ToAny => "free JSON".to_owned(),
-        Conversion::List(inner) => format!("list of {}", how(inner)),
-        Conversion::Map(inner) => format!("map of {}", how(inner)),
-        Conversion::Object(_) => "object".to_owned(),
-        Conversion::Union(_) => "union".to_owned(),
-    }
-}
-
-fn property<'a>(definition: &'a Definition, wire: &str) -> Option<&'a Property> {
-    let Shape::Object(Object { properties, .. }) = &definition.shape else { return None };
-    properties.iter().find(|property| property.wire == wire)
-}
-
-/// A property's type, with a star where it may be absent.
-fn shown(property: &Property) -> String {
-    let star = if property.required { "" } else { "*" };
-    format!("{star}{}", label(&property.ty))
 }

@@ -1,7 +1,7 @@
 //! Shares types between versions, and finds the fields that contain their own object.
 //!
 //! Two types are the same when their names, their properties and everything they contain are;
-//! what the schema says about them in prose does not count. Start at [`share`].
+//! what the schema says about them in prose, and its limits, do not count. Start at [`share`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,7 +123,7 @@ fn outline(definition: &Definition) -> String {
 }
 
 fn property_outline(property: &Property) -> String {
-    let Property { wire, name, ty, required, nullable, constant, recursive, doc: _ } = property;
+    let Property { wire, name, ty, required, nullable, constant, recursive, .. } = property;
     let ty = crate::shape::label(ty);
     format!("{wire:?} {name} {ty:?} {required} {nullable} {constant:?} {recursive}")
 }

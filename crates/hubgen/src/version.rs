@@ -27,6 +27,14 @@ impl Version {
         &self.text
     }
 
+    /// Whether the name holds only what a file's name may hold, and the slash after an API group.
+    pub fn is_plain(&self) -> bool {
+        let (group, version) = self.parts();
+        let is_inside = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        let is_word = |text: &str| !text.is_empty() && text.chars().all(is_inside);
+        is_word(version) && (group.is_empty() || is_word(group))
+    }
+
     /// Whether the version is a release: neither a preview nor an alpha or beta.
     pub fn is_stable(&self) -> bool {
         match key(self.parts().1) {
@@ -39,6 +47,14 @@ impl Version {
     /// The name for a file: without the slash after an API group.
     pub fn file_stem(&self) -> String {
         self.text.replace('/', "_")
+    }
+
+    /// The Rust module of the version: `2016-03-01` becomes `v2016_03_01`.
+    pub fn module(&self) -> String {
+        let text = self.text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
+        let text = text.to_ascii_lowercase();
+        let is_digit = |letter: char| letter.is_ascii_digit();
+        if text.starts_with(is_digit) { format!("v{text}") } else { text }
     }
 
     /// Reads what [`Version::file_stem`] wrote. API groups and their versions hold no underscore.

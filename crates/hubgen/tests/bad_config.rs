@@ -46,6 +46,7 @@ fn entries_about_what_does_not_exist_say_what_was_meant() {
         ),
         ("[[exclude]]\nkind = 'Shelfs'", "the kind `Shelfs`", "`Shelf`"),
         ("[[hub]]\nversion = 'v22'", "the version `v22`", "`v2`"),
+        ("[[accept]]\ntype = 'Shelf'\nversion = 'v11'", "the version `v11`", "`v1`"),
         ("[[rename_type]]\nfrom = 'Shelfe'\nto = 'Shelf'", "the type `Shelfe`", "`Shelf`"),
         (
             "[[rename_property]]\ntype = 'Shelf'\nfrom = 'owner'\nto = 'holdr'",
@@ -95,6 +96,73 @@ fn accept(entry: &str) {
 }
 
 #[test]
+fn an_unknown_version_or_kind_is_told_all_there_are() {
+    let because = "because = 'of a test'\n";
+    let hub = format!("[[hub]]\nversion = 'summer'\n{because}");
+    check(&hub, &["the version `summer`", "the versions are v1, v2"]);
+    let exclude = format!("[[exclude]]\nkind = 'Lamp'\n{because}");
+    check(&exclude, &["the kind `Lamp`", "the kinds are Shelf"]);
+}
+
+/// Replaces a part of the configuration; the message has each of the parts.
+fn check_head(from: &str, to: &str, parts: &[&str]) {
+    let config = CONFIG.replace(from, to);
+    assert_ne!(config, CONFIG);
+    let here = directory(&[("v1.json", V1), ("v2.json", V2), ("crate/a/hubgen.toml", &config)]);
+    let schemas = text(here.path());
+    let config = text(&here.path().join("crate/a/hubgen.toml"));
+    for verb in ["generate", "check", "report"] {
+        let refused = hubgen(&[verb, &config, "--schemas", &schemas]).unwrap_err();
+        let message = format!("{refused}\nhint: {}", refused.hint());
+        for part in parts {
+            assert!(message.contains(part), "`{part}` is not in:\n{message}");
+        }
+    }
+    let files = crate::kit::contents(here.path());
+    assert_eq!(files.len(), 3, "nothing is written: {files:?}");
+}
+
+#[test]
+fn a_module_is_a_name() {
+    for module in ["../../q", "Shelves", "a-b", "", "mod", "self", "a/b"] {
+        let to = format!("group = \"shelves\"\nmodule = '{module}'");
+        let what = format!("hubgen.toml:2: `{module}` cannot be the name of a module");
+        check_head("group = \"shelves\"", &to, &[&what, "set `module`"]);
+    }
+    let keyword = ["hubgen.toml:1: `type` cannot be the name of a module", "set `module`"];
+    check_head("group = \"shelves\"", "group = 'type'", &keyword);
+}
+
+#[test]
+fn a_group_is_a_name() {
+    for group in ["", " ", "a`b", "a b", "../a", "a\\nb"] {
+        let to = format!("group = \"{group}\"");
+        check_head(
+            "group = \"shelves\"",
+            &to,
+            &["hubgen.toml:1: ", "cannot be the name of a group", "library.example"],
+        );
+    }
+}
+
+#[test]
+fn a_given_name_is_one() {
+    for (property, name, why) in [
+        ("", "shelf", "cannot be the name of a type: it is not written as one"),
+        ("", "Value", "cannot be the name of a type: generated code uses it itself"),
+        ("", "A::B", "it is not written as one"),
+        ("property = 'label'\n", "Label", "cannot be the name of a field"),
+        ("property = 'label'\n", "bag", "generated code uses it itself"),
+        ("property = 'label'\n", "self", "cannot be the name of a field"),
+        ("property = 'label'\n", "a, b", "it is not written as one"),
+    ] {
+        let entry =
+            format!("[[name]]\ntype = 'Shelf'\n{property}name = '{name}'\nbecause = 'of a test'\n");
+        check(&entry, &["hubgen.toml:9: ", &format!("[[name]] `{name}`"), why, "as Rust does"]);
+    }
+}
+
+#[test]
 fn every_entry_says_why() {
     let place = "[[manual]]\ntype = 'Shelf'\nproperty = 'owner'\n";
     check(place, &["hubgen.toml:9: ", "missing field `because`"]);
@@ -103,14 +171,20 @@ fn every_entry_says_why() {
 
 #[test]
 fn misspelt_tables_and_keys_are_refused() {
-    check("[[opaqe]]\n", &["hubgen.toml:9: unknown field `opaqe`", "expected one of", "`opaque`"]);
+    let unknown = "hubgen.toml:9: unknown field `opaqe`";
+    check("[[opaqe]]\n", &[unknown, "expected one of", "did you mean `opaque`?"]);
     check(
         "[[opaque]]\ntype = 'Shelf'\npropery = 'label'\nbecause = 'x'\n",
-        &["hubgen.toml:11: unknown field `propery`", "`property`"],
+        &["hubgen.toml:11: unknown field `propery`", "did you mean `property`?"],
     );
     check(
         "[[schema]]\npath = 'v3.json'\n",
         &["hubgen.toml:9: there is no schema at ", "--schemas"],
+    );
+    check_head(
+        "\"json-schema\"",
+        "'json-shema'",
+        &["hubgen.toml:2: unknown variant `json-shema`", "did you mean `json-schema`?"],
     );
 }
 

@@ -56,6 +56,48 @@ fn references_that_lead_nowhere() {
 }
 
 #[test]
+fn references_out_of_the_directory_of_schemas() {
+    let schema =
+        |reference: &str| format!(r#"{{"properties": {{"a": {{"$ref": "{reference}"}}}}}}"#);
+    let secret = r#"{"type": "object", "properties": {"secret": {"type": "string"}}}"#;
+    let here = directory(&[("secret.json", secret), ("schemas/hubgen.toml", CONFIG)]);
+    let absolute = text(&here.path().join("secret.json"));
+    for reference in ["../secret.json", "sub/../../secret.json#/properties/secret", &absolute] {
+        std::fs::write(here.path().join("schemas/v1.json"), schema(reference)).unwrap();
+        let config = text(&here.path().join("schemas/hubgen.toml"));
+        let refused = hubgen(&["generate", &config]).unwrap_err();
+        let message = refused.to_string();
+        let expected = format!(
+            "v1.json#/properties/a: `$ref` leads out of the directory of schemas: {reference}"
+        );
+        assert_eq!(message, expected);
+        assert!(refused.hint().contains("--schemas"), "{}", refused.hint());
+        assert!(!here.path().join("schemas/generated").exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn references_below_a_directory_that_the_configuration_names() {
+    let schema = r#"{"properties": {"a": {"$ref": "part.json"}}}"#;
+    let part = r#"{"type": "object", "properties": {"b": {"type": "string"}}}"#;
+    let config = CONFIG.replace("v1.json", "../schemas/v1.json");
+    let here = directory(&[
+        ("schemas/v1.json", schema),
+        ("schemas/part.json", part),
+        ("crate/hubgen.toml", &config),
+    ]);
+    hubgen(&["report", &text(&here.path().join("crate/hubgen.toml"))]).unwrap();
+}
+
+#[test]
+fn a_property_named_as_the_bag() {
+    check(
+        r#"{"properties": {"$bag": {}}}"#,
+        &["has a property `$bag`, as every stored object has"],
+    );
+}
+
+#[test]
 fn references_that_never_end() {
     let endless = "the references from here never end in a type";
     check_property(

@@ -15,7 +15,7 @@ fn providers() -> &'static [&'static str] {
     }
 }
 
-fn project() -> PathBuf {
+pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -52,7 +52,10 @@ fn real_providers_compile_without_warnings_and_lose_nothing() {
     );
     write(&workspace.join("Cargo.toml"), &manifest);
     std::fs::copy(project().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
-    cargo(&workspace, &["test", "--workspace", "--lib", "--offline", "--quiet"]);
+    let arguments = ["test", "--workspace", "--lib", "--offline", "--quiet"];
+    let out = cargo(&workspace, &arguments);
+    let passed = "test result: ok. 1 passed";
+    assert_eq!(out.matches(passed).count(), providers().len(), "not every table was tried:\n{out}");
 }
 
 /// Writes a crate with nothing in it but what is generated.
@@ -76,7 +79,7 @@ fn write_crate(workspace: &Path, provider: &str, schemas: &Path) {
 }
 
 /// Writes a file, unless it is there already: what did not change is not compiled again.
-fn write(path: &Path, content: &str) {
+pub(crate) fn write(path: &Path, content: &str) {
     if std::fs::read_to_string(path).is_ok_and(|found| found == content) {
         return;
     }
@@ -84,8 +87,9 @@ fn write(path: &Path, content: &str) {
     std::fs::write(path, content).unwrap();
 }
 
+/// Runs cargo on a workspace in the directory for tests, and gives what it printed.
 #[expect(clippy::disallowed_methods, reason = "generated code is compiled as its users would")]
-fn cargo(workspace: &Path, arguments: &[&str]) {
+pub(crate) fn cargo(workspace: &Path, arguments: &[&str]) -> String {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(arguments)
         .current_dir(workspace)
@@ -95,6 +99,5 @@ fn cargo(workspace: &Path, arguments: &[&str]) {
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "cargo {arguments:?} failed:\n{out}{err}");
-    let passed = "test result: ok. 1 passed";
-    assert_eq!(out.matches(passed).count(), providers().len(), "not every table was tried:\n{out}");
+    out.into_owned()
 }

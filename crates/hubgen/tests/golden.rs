@@ -115,7 +115,7 @@ fn strict_fails_until_every_loss_is_accepted() {
     assert_eq!(
         refused.to_string(),
         "nobody has reviewed these changes of Example.Library:\n  \
-         ShelfProperties.Owner (Property Removed)"
+         Lamp.Oil (Arm Removed)\n  ShelfProperties.owner (Property Removed)"
     );
     assert!(!here.path().join("generated").exists());
     hubgen(&["generate", &text(&config)]).unwrap();

@@ -8,4 +8,8 @@ mod compiled;
 mod golden;
 mod guide;
 mod kit;
+mod names;
+mod ownership;
 mod real_schemas;
+mod reports;
+mod versions;

@@ -49,21 +49,21 @@ fn cluster_properties(schemas: &Path, config: &str) -> Vec<[String; 5]> {
 
 #[rustfmt::skip]
 const BY_NAME: [[&str; 5]; 15] = [
-    ["AzureActiveDirectory", "*AzureActiveDirectory", "*AzureActiveDirectory", "None", "Copy value"],
-    ["Certificate", "*CertificateDescription", "*CertificateDescription", "None", "Copy value"],
-    ["ClientCertificateCommonNames", "*[]ClientCertificateCommonName", "*[]ClientCertificateCommonName", "None", "Copy value"],
-    ["ClientCertificateThumbprints", "*[]ClientCertificateThumbprint", "*[]ClientCertificateThumbprint", "None", "Copy value"],
-    ["ClusterCodeVersion", "", "*string", "New Property", "Skip"],
-    ["DiagnosticsStorageAccountConfig", "*DiagnosticsStorageAccountConfig", "*DiagnosticsStorageAccountConfig", "None", "Copy value"],
-    ["FabricSettings", "*[]SettingsSectionDescription", "*[]SettingsSectionDescription", "None", "Copy value"],
-    ["HttpApplicationGatewayCertificate", "*CertificateDescription", "", "Property Removed", "Property Bag"],
-    ["ManagementEndpoint", "string", "string", "None", "Copy value"],
-    ["NodeTypes", "[]NodeTypes", "[]NodeTypeDescription", "Change of Type", "Property Bag"],
-    ["ReliabilityLevel", "*Level", "*ClusterPropertiesReliabilityLevel", "Change of Type", "Property Bag"],
-    ["ReverseProxyCertificate", "", "*CertificateDescription", "New Property", "Skip"],
-    ["UpgradeDescription", "*PaasClusterUpgradePolicy", "*ClusterUpgradePolicy", "Change of Type", "Property Bag"],
-    ["UpgradeMode", "", "*ClusterPropertiesUpgradeMode", "New Property", "Skip"],
-    ["VmImage", "*string", "*string", "None", "Copy value"],
+    ["azureActiveDirectory", "*AzureActiveDirectory", "*AzureActiveDirectory", "None", "Copy value"],
+    ["certificate", "*CertificateDescription", "*CertificateDescription", "None", "Copy value"],
+    ["clientCertificateCommonNames", "*[]ClientCertificateCommonName", "*[]ClientCertificateCommonName", "None", "Copy value"],
+    ["clientCertificateThumbprints", "*[]ClientCertificateThumbprint", "*[]ClientCertificateThumbprint", "None", "Copy value"],
+    ["clusterCodeVersion", "", "*string", "New Property", "Skip"],
+    ["diagnosticsStorageAccountConfig", "*DiagnosticsStorageAccountConfig", "*DiagnosticsStorageAccountConfig", "None", "Copy value"],
+    ["fabricSettings", "*[]SettingsSectionDescription", "*[]SettingsSectionDescription", "None", "Copy value"],
+    ["httpApplicationGatewayCertificate", "*CertificateDescription", "", "Property Removed", "Property Bag"],
+    ["managementEndpoint", "string", "string", "None", "Copy value"],
+    ["nodeTypes", "[]NodeTypes", "[]NodeTypeDescription", "Change of Type", "Property Bag"],
+    ["reliabilityLevel", "*Level", "*ClusterPropertiesReliabilityLevel", "Change of Type", "Property Bag"],
+    ["reverseProxyCertificate", "", "*CertificateDescription", "New Property", "Skip"],
+    ["upgradeDescription", "*PaasClusterUpgradePolicy", "*ClusterUpgradePolicy", "Change of Type", "Property Bag"],
+    ["upgradeMode", "", "*ClusterPropertiesUpgradeMode", "New Property", "Skip"],
+    ["vmImage", "*string", "*string", "None", "Copy value"],
 ];
 
 const RENAMES: &str = r#"
@@ -110,12 +110,12 @@ fn five_renames_and_the_rule_for_equal_enums_turn_the_bag_into_conversions() {
     let changed: Vec<_> = rows.iter().filter(|row| row[3] != "None").collect();
     #[rustfmt::skip]
     let expected = [
-        ["ClusterCodeVersion", "", "*string", "New Property", "Skip"],
-        ["HttpApplicationGatewayCertificate → ReverseProxyCertificate", "*CertificateDescription", "*CertificateDescription", "Property Renamed", "Copy value"],
-        ["NodeTypes", "[]NodeTypes", "[]NodeTypeDescription", "Change of Type", "Convert (list of object)"],
-        ["ReliabilityLevel", "*Level", "*ClusterPropertiesReliabilityLevel", "Change of Type", "Convert (enum)"],
-        ["UpgradeDescription", "*PaasClusterUpgradePolicy", "*ClusterUpgradePolicy", "Change of Type", "Convert (object)"],
-        ["UpgradeMode", "", "*ClusterPropertiesUpgradeMode", "New Property", "Skip"],
+        ["clusterCodeVersion", "", "*string", "New Property", "Skip"],
+        ["httpApplicationGatewayCertificate → reverseProxyCertificate", "*CertificateDescription", "*CertificateDescription", "Property Renamed", "Copy value"],
+        ["nodeTypes", "[]NodeTypes", "[]NodeTypeDescription", "Change of Type", "Convert (list of object)"],
+        ["reliabilityLevel", "*Level", "*ClusterPropertiesReliabilityLevel", "Change of Type", "Convert (enum)"],
+        ["upgradeDescription", "*PaasClusterUpgradePolicy", "*ClusterUpgradePolicy", "Change of Type", "Convert (object)"],
+        ["upgradeMode", "", "*ClusterPropertiesUpgradeMode", "New Property", "Skip"],
     ];
     assert_eq!(
         changed,

@@ -1,11 +1,12 @@
 //! Which changes to a published version break the documents people already have.
 //!
 //! A document that was valid stays valid: nothing is removed, nothing becomes required, no type
-//! becomes narrower. Names of types do not matter, only what documents look like.
+//! or limit becomes narrower. Names of types do not matter, only what documents look like.
 
 use std::collections::BTreeSet;
 
-use crate::ir::{Api, Object, Shape, Type, Union};
+use super::narrower::narrower;
+use crate::ir::{Api, Limits, Object, Shape, Type, Union};
 use crate::shape::label;
 
 /// What broke, each as one line that names the property.
@@ -49,6 +50,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn object(&mut self, path: &str, old: &'a Object, new: &'a Object) {
+        self.limits(path, &old.limits, &new.limits);
         for before in &old.properties {
             let path = format!("{path}.{}", before.wire);
             let Some(after) = new.properties.iter().find(|after| after.wire == before.wire) else {
@@ -62,6 +64,11 @@ impl<'a> Comparison<'a> {
                 self.found.push(format!("{path}: it may no longer be null"));
             }
             self.ty(&path, &before.ty, &after.ty);
+            let nothing = Limits::new();
+            for (at, limits) in &after.limits {
+                let before = before.limits.get(at).unwrap_or(&nothing);
+                self.limits(&format!("{path}{at}"), before, limits);
+            }
         }
         let known: BTreeSet<_> = old.properties.iter().map(|before| &before.wire).collect();
         for after in new.properties.iter().filter(|after| !known.contains(&after.wire)) {
@@ -69,6 +76,11 @@ impl<'a> Comparison<'a> {
                 self.found.push(format!("{path}.{}: it is new and required", after.wire));
             }
         }
+    }
+
+    fn limits(&mut self, path: &str, old: &Limits, new: &Limits) {
+        let found = narrower(old, new).into_iter();
+        self.found.extend(found.map(|what| format!("{path}: {what}")));
     }
 
     fn union(&mut self, path: &str, old: &'a Union, new: &'a Union) {

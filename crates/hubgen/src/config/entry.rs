@@ -135,8 +135,10 @@ pub struct Accept {
     /// The type that has the property.
     #[serde(rename = "type")]
     pub ty: String,
-    /// The property as documents name it; without it, all of the type's.
+    /// The property as documents name it, or the arm's tag; without it, all of the type's.
     pub property: Option<String>,
+    /// The version whose loss it is; without it, every one, those to come included.
+    pub version: Option<String>,
     /// Why.
     pub because: String,
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::nearest::{nearest, suggestion};
 use super::{Config, Uses};
 use crate::error::Error;
 use crate::ir::{Group, Shape};
@@ -42,8 +43,10 @@ pub fn check(config: &Config, group: &Group, uses: &Uses) -> Result<(), Error> {
 
 fn explain(entry: &Subject<'_>, known: &Known) -> (String, String) {
     let missing = |noun: &str, name: &str, names: &mut dyn Iterator<Item = &String>| {
-        let hint = match nearest(name, names) {
+        let names: Vec<_> = names.collect();
+        let hint = match nearest(name, names.iter().map(|known| known.as_str())) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if noun == "version" || noun == "kind" => suggestion(noun, name, names),
             None => "correct the name, or delete the entry".to_owned(),
         };
         (format!("speaks of the {noun} `{name}`, which no schema has"), hint)
@@ -148,6 +151,7 @@ fn subjects(config: &Config) -> Vec<Subject<'_>> {
         ..subject(entry.span().start, "rename_type")
     }));
     all.extend(said.accept.iter().map(|entry| Subject {
+        version: entry.get_ref().version.as_deref(),
         ty: Some(&entry.get_ref().ty),
         properties: entry.get_ref().property.iter().map(String::as_str).collect(),
         ..subject(entry.span().start, "accept")
@@ -175,49 +179,4 @@ fn known(group: &Group) -> Known {
         }
     }
     known
-}
-
-/// The name most like another, if any is like it at all.
-fn nearest<'a>(name: &str, names: &mut dyn Iterator<Item = &'a String>) -> Option<&'a String> {
-    let wanted = name.to_lowercase();
-    let scored = names.map(|known| (distance(&wanted, &known.to_lowercase()), known));
-    let (score, known) = scored.min()?;
-    (score <= name.chars().count().div_ceil(2)).then_some(known)
-}
-
-/// The number of letters to add, drop or change that makes one text the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, from) in left.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = line + 1;
-        for (column, to) in right.iter().enumerate() {
-            let change = corner + usize::from(from != *to);
-            corner = row[column + 1];
-            row[column + 1] = change.min(corner + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{distance, nearest};
-
-    #[test]
-    fn distance_counts_letters() {
-        for (left, right, expected) in
-            [("shelf", "shelf", 0), ("shelf", "self", 1), ("book", "back", 2), ("", "abc", 3)]
-        {
-            assert_eq!(distance(left, right), expected);
-        }
-    }
-
-    #[test]
-    fn only_what_is_alike_is_suggested() {
-        let names = ["pages".to_owned(), "title".to_owned()];
-        assert_eq!(nearest("Page", &mut names.iter()), Some(&names[0]));
-        assert_eq!(nearest("isbn", &mut names.iter()), None);
-    }
 }

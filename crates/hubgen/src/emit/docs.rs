@@ -12,7 +12,7 @@ pub(super) fn write(code: &mut Code, name: &str, doc: &str) {
         doc.split("\n\n").map(paragraph).filter(|text| !text.is_empty()).collect();
     let is_short = paragraphs.first().is_some_and(|it| it.chars().count() <= FIRST_PARAGRAPH_MAX);
     if !is_short {
-        code.line(&format!("/// `{name}`."));
+        code.line(&format!("/// {}.", quoted(name)));
     }
     for (at, text) in paragraphs.iter().enumerate() {
         if at > 0 || !is_short {
@@ -20,6 +20,12 @@ pub(super) fn write(code: &mut Code, name: &str, doc: &str) {
         }
         wrap(code, text);
     }
+}
+
+/// A name from a schema as code, in one line whatever is in it.
+pub(super) fn quoted(name: &str) -> String {
+    let name = name.replace(char::is_control, " ");
+    if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
 }
 
 fn wrap(code: &mut Code, text: &str) {
@@ -106,6 +112,12 @@ mod tests {
     fn a_name_stands_in_for_no_words() {
         check("", "/// `vmSize`.\n");
         check("  \n\n ", "/// `vmSize`.\n");
+    }
+
+    #[test]
+    fn a_name_stays_in_its_line() {
+        assert_eq!(quoted("a\nb"), "`a b`");
+        assert_eq!(quoted("a`b"), "`` a`b ``");
     }
 
     #[test]

@@ -1,19 +1,13 @@
 //! Where hand-written code can join in: markers for properties whose type changed, and the table
 //! of all hooks.
 
-use super::HEADER;
-use super::code::{Code, literal, mentions};
-use super::names::{Names, type_name};
+use super::code::{Code, literal, mentions_module};
+use super::docs;
+use super::header;
+use super::names::Names;
 use crate::ir::TypeId;
 use crate::plan::{Change, Pair, PairId, Plan, PropertyStep, Step};
 use crate::version::Version;
-
-/// The name of a property's marker in the module `change` of its version.
-pub(super) fn change_name(plan: &Plan, names: &Names<'_>, id: &PairId, change: &Change) -> String {
-    let name = format!("{}{}", id.spoke.name, change.name);
-    let is_stored_twice = plan.pairs.keys().filter(|it| it.spoke == id.spoke).count() > 1;
-    if is_stored_twice { format!("{name}Into{}", names.stored(&id.hub)) } else { name }
-}
 
 /// The changed properties of a pair that a converter can be written for: those that neither side
 /// has as a tag, and that are not left to the hook of the whole type.
@@ -47,17 +41,18 @@ pub(super) fn changes(code: &mut Code, plan: &Plan, names: &Names<'_>, version: 
             if at > 0 {
                 code.blank();
             }
-            let (ty, property) = (type_name(&id.spoke.name), step.spoke.as_deref());
+            let (ty, property) = (&id.spoke.name, step.spoke.as_deref());
             let property = property.unwrap_or_default();
-            code.line(&format!("/// `{property}` of [`{ty}`](super::{ty})."));
+            let property = docs::quoted(property);
+            code.line(&format!("/// {property} of [`{ty}`](super::{ty})."));
             code.line("#[derive(Debug)]");
-            code.line(&format!("pub struct {};", change_name(plan, names, id, change)));
+            code.line(&format!("pub struct {};", names.marker(id, change)));
         }
     });
     for (id, (step, change)) in all {
         code.blank();
-        let name = change_name(plan, names, id, change);
-        implementation(code, names, (id, &name), (step, change));
+        let name = names.marker(id, change);
+        implementation(code, names, (id, name), (step, change));
     }
 }
 
@@ -93,18 +88,18 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     table.block("pub const HOOKS: &[Hook] = &[", "];", |code| {
         for (id, pair) in &plan.pairs {
             if let Pair::Object(_) = pair {
-                hooks_of(code, plan, names, (id, pair));
+                hooks_of(code, names, (id, pair));
             }
         }
     });
     let table = table.into_text();
     let modules = plan.group.versions.keys().map(|version| names.module(version));
     let mut modules: Vec<_> =
-        modules.filter(|module| mentions(&table, module)).map(str::to_owned).collect();
+        modules.filter(|module| mentions_module(&table, module)).map(str::to_owned).collect();
     modules.push("storage".to_owned());
     modules.sort();
     let mut code = Code::default();
-    code.line(HEADER);
+    code.line(&header(plan));
     code.line("//! Where hooks can be, and which are written.");
     code.blank();
     code.line("use hub::traits::*;");
@@ -115,7 +110,7 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
     code.into_text() + &table
 }
 
-fn hooks_of(code: &mut Code, plan: &Plan, names: &Names<'_>, (id, pair): (&PairId, &Pair)) {
+fn hooks_of(code: &mut Code, names: &Names<'_>, (id, pair): (&PairId, &Pair)) {
     let (spoke, stored) = (names.spoke_path(&id.spoke), names.stored(&id.hub));
     let version = literal(id.spoke.since.as_str());
     let mut hook = |kind: &str, name: &str, probe: &str| {
@@ -126,7 +121,7 @@ fn hooks_of(code: &mut Code, plan: &Plan, names: &Names<'_>, (id, pair): (&PairI
     for (step, change) in changed(names, id, pair) {
         let property = step.spoke.as_deref().unwrap_or_default();
         let name = format!("{}.{property}", id.spoke.name);
-        let marker = change_name(plan, names, id, change);
+        let marker = names.marker(id, change);
         let module = names.module(&id.spoke.since);
         hook("convert", &name, &format!("{module}::change::{marker}>::CONVERT"));
     }

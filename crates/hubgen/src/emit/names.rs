@@ -1,72 +1,40 @@
-//! Names in Rust: of modules, types and fields, where they must not be a keyword, one of the
-//! names the generated code uses itself, or a name twice.
+//! Names in Rust: of modules, types, fields and markers, where they must not be a keyword, one of
+//! the names the generated code uses itself, or a name twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ir::{Definition, Object, Property, Shape, Type, TypeId};
-use crate::plan::Plan;
+use crate::naming::{distinct, reserved};
+use crate::plan::{Change, Pair, PairId, Plan};
 use crate::version::Version;
 
-/// Names that generated code uses: a schema's type of this name is called `…Type`.
-const RESERVED_TYPES: &[&str] = &[
-    "AugmentHook",
-    "BTreeMap",
-    "Bag",
-    "Box",
-    "Change",
-    "Default",
-    "Deserialize",
-    "Err",
-    "Field",
-    "None",
-    "Number",
-    "Object",
-    "Ok",
-    "Option",
-    "Probe",
-    "Result",
-    "Self",
-    "Serialize",
-    "Some",
-    "Spoke",
-    "Stored",
-    "String",
-    "Symbol",
-    "Value",
-    "Vec",
-];
-
-/// Fields that every generated object has.
-const RESERVED_FIELDS: &[&str] = &["bag", "unknown"];
-
-/// Words of the language that can be a name as `r#word`.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
-    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
-    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
-    "virtual", "where", "while", "yield",
-];
-
-/// Words of the language that cannot be a name in any way.
-const PATHS: &[&str] = &["crate", "self", "super"];
+/// The markers of changed properties, by pair and by the change's own name.
+type Markers<'a> = BTreeMap<&'a PairId, BTreeMap<&'a str, String>>;
 
 /// The names in Rust of everything in a plan.
 pub(super) struct Names<'a> {
     plan: &'a Plan,
     modules: BTreeMap<&'a Version, String>,
     stored: BTreeMap<&'a TypeId, String>,
+    markers: Markers<'a>,
 }
 
 impl<'a> Names<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let modules = plan.group.versions.keys().map(|it| (it, module(it))).collect();
-        Self { plan, modules, stored: stored(&plan.storage) }
+        let modules = plan.group.versions.keys().map(|it| (it, it.module())).collect();
+        let stored = stored(&plan.storage);
+        let markers = markers(plan, &stored);
+        Self { plan, modules, stored, markers }
     }
 
     /// The module of a version.
     pub(super) fn module(&self, version: &Version) -> &str {
         &self.modules[version]
+    }
+
+    /// The marker of a changed property in the module `change` of its version.
+    pub(super) fn marker(&self, id: &PairId, change: &Change) -> &str {
+        &self.markers[id][change.name.as_str()]
     }
 
     /// The definition of a type.
@@ -97,14 +65,14 @@ impl<'a> Names<'a> {
     pub(super) fn spoke(&self, id: &TypeId, version: &Version) -> String {
         let known = self.plan.group.versions[version].names.get(&id.name) == Some(id);
         if known || id.since == *version {
-            return self::type_name(&id.name);
+            return id.name.clone();
         }
-        format!("super::{}::{}", self.module(&id.since), type_name(&id.name))
+        format!("super::{}::{}", self.module(&id.since), id.name)
     }
 
     /// A spoke type as the modules beside the versions write it.
     pub(super) fn spoke_path(&self, id: &TypeId) -> String {
-        format!("{}::{}", self.module(&id.since), type_name(&id.name))
+        format!("{}::{}", self.module(&id.since), id.name)
     }
 
     /// A type that is stored, as its own module writes it.
@@ -165,25 +133,14 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The name of a type: Rust's and generated code's own names are avoided.
-pub(super) fn type_name(name: &str) -> String {
-    if RESERVED_TYPES.contains(&name) { format!("{name}Type") } else { name.to_owned() }
-}
-
 /// The name of a field.
 pub(super) fn field(property: &Property) -> String {
     let name = property.name.as_str();
-    if KEYWORDS.contains(&name) {
+    if reserved::is_keyword(name) {
         return format!("r#{name}");
     }
-    let is_taken = PATHS.contains(&name) || RESERVED_FIELDS.contains(&name);
+    let is_taken = reserved::is_path(name) || reserved::is_used_field(name);
     if is_taken { format!("{name}_") } else { name.to_owned() }
-}
-
-fn module(version: &Version) -> String {
-    let text = version.as_str().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
-    let text = text.to_ascii_lowercase();
-    if text.starts_with(|letter: char| letter.is_ascii_digit()) { format!("v{text}") } else { text }
 }
 
 /// The newest type of a name has the name; older ones that are stored too carry their version.
@@ -192,17 +149,39 @@ fn stored(storage: &BTreeSet<TypeId>) -> BTreeMap<&TypeId, String> {
     for id in storage {
         newest.entry(&id.name).and_modify(|it| *it = (*it).max(id)).or_insert(id);
     }
-    let name = |id: &TypeId| {
-        let name = type_name(&id.name);
+    let mut taken: BTreeSet<String> = newest.keys().map(|name| (*name).to_owned()).collect();
+    let mut name = |id: &TypeId| {
         if newest[id.name.as_str()] == id {
-            return name;
+            return id.name.clone();
         }
         let version = id.since.as_str();
         let letters = version.split(|letter: char| !letter.is_ascii_alphanumeric());
         let letters: String = letters.map(capitalised).collect();
-        format!("{name}{}{letters}", if letters.starts_with('V') { "" } else { "V" })
+        let mark = if letters.starts_with('V') { "" } else { "V" };
+        distinct(format!("{}{mark}{letters}", id.name), &mut taken)
     };
     storage.iter().map(|id| (id, name(id))).collect()
+}
+
+/// The markers of changed properties, distinct in the module of each version: `AB` and `c` would
+/// be called as `A` and `bc` are.
+fn markers<'a>(plan: &'a Plan, stored: &BTreeMap<&TypeId, String>) -> Markers<'a> {
+    let mut times: BTreeMap<&TypeId, usize> = BTreeMap::new();
+    plan.pairs.keys().for_each(|id| *times.entry(&id.spoke).or_default() += 1);
+    let mut taken: BTreeMap<&Version, BTreeSet<String>> = BTreeMap::new();
+    let mut markers = Markers::new();
+    for (id, pair) in &plan.pairs {
+        let Pair::Object(steps) = pair else { continue };
+        let is_stored_twice = times[&id.spoke] > 1;
+        let suffix =
+            if is_stored_twice { format!("Into{}", stored[&id.hub]) } else { String::new() };
+        let taken = taken.entry(&id.spoke.since).or_default();
+        for change in steps.iter().filter_map(|step| step.change.as_ref()) {
+            let name = distinct(format!("{}{}{suffix}", id.spoke.name, change.name), taken);
+            markers.entry(id).or_default().insert(&change.name, name);
+        }
+    }
+    markers
 }
 
 fn capitalised(word: &str) -> String {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::code::{Code, literal};
 use super::conversion::{Expression, Spoke, leaf, spill_key};
-use super::hooks::change_name;
-use super::names::{Names, field, type_name};
+use super::names::{Names, field};
 use crate::ir::{Property, Type};
 use crate::plan::{Conversion, Pair, PairId, Plan, PropertyStep, Step};
 
@@ -44,7 +43,7 @@ pub(super) fn write(
         steps: resolve(names, id, steps),
     };
     let stored = &objects.stored;
-    let start = format!("impl Spoke<{stored}> for {} {{", type_name(&id.spoke.name));
+    let start = format!("impl Spoke<{stored}> for {} {{", id.spoke.name);
     code.block(&start, "}", |code| {
         let kind = format!("const AUGMENT: Option<AugmentHook<Self, {stored}>> =");
         code.pair(&kind, &format!("Probe::<(Self, {stored})>::AUGMENT;"));
@@ -285,7 +284,7 @@ impl Objects<'_> {
         if manual.is_empty() {
             return;
         }
-        let spoke = type_name(&self.id.spoke.name);
+        let spoke = &self.id.spoke.name;
         let message = format!(
             "`{}` of `{spoke}` is converted by hand: implement `hub::Augment`",
             manual.join("`, `")
@@ -317,7 +316,7 @@ impl Objects<'_> {
     fn probe(&self, resolved: &Resolved<'_>) -> Option<String> {
         let is_generated = resolved.hub.is_some() && resolved.step.step != Step::Manual;
         let change = resolved.step.change.as_ref().filter(|_| is_generated)?;
-        let name = change_name(self.plan, self.names, self.id, change);
+        let name = self.names.marker(self.id, change);
         Some(format!("Probe::<change::{name}>::CONVERT"))
     }
 

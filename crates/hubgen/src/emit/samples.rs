@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::HEADER;
-use super::code::{Code, literal, mentions};
+use super::code::{Code, literal, mentions, mentions_module};
 use super::conversion::leaf;
-use super::hooks::change_name;
+use super::header;
 use super::names::{Names, field};
 use super::types::{is_plain, variant};
 use crate::ir::{Property, Shape, TypeId};
@@ -43,18 +42,21 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
 
 fn imports(plan: &Plan, names: &Names<'_>, body: &str) -> String {
     let mut code = Code::default();
-    code.line(HEADER);
+    code.line(&header(plan));
     code.line("//! Every version of every resource to the hub and back, with random values.");
     code.blank();
-    if mentions(body, "BTreeMap") {
+    // Only what is put into bags is named by its type; all else in the samples are fields and arms.
+    let bagged: Vec<_> = body.lines().filter(|line| line.trim_start().starts_with("bag")).collect();
+    let bagged = bagged.join("\n");
+    if mentions(&bagged, "BTreeMap") {
         code.line("use std::collections::BTreeMap;");
         code.blank();
     }
     code.line("use hub::testing::{RoundTrip, check};");
-    if mentions(body, "unless") {
+    if mentions(&bagged, "unless") {
         code.line("use hub::traits::*;");
     }
-    let used: Vec<_> = ["Number", "Value"].into_iter().filter(|it| mentions(body, it)).collect();
+    let used: Vec<_> = ["Number", "Value"].into_iter().filter(|it| mentions(&bagged, it)).collect();
     match used.as_slice() {
         [] => {}
         [one] => code.line(&format!("use hub::{one};")),
@@ -62,7 +64,8 @@ fn imports(plan: &Plan, names: &Names<'_>, body: &str) -> String {
     }
     code.blank();
     let modules = plan.group.versions.keys().map(|version| names.module(version));
-    let mut modules: Vec<_> = modules.filter(|it| mentions(body, it)).map(str::to_owned).collect();
+    let mut modules: Vec<_> =
+        modules.filter(|it| mentions_module(body, it)).map(str::to_owned).collect();
     modules.push("storage".to_owned());
     modules.sort();
     code.line("use super::hooks::HOOKS;");
@@ -139,7 +142,7 @@ fn needs(plan: &Plan, names: &Names<'_>, hub: &TypeId) -> Needs {
                 needs.required.insert(hub.clone());
             }
             if let Step::Bag { key } = &step.step {
-                let entry = bag_entry(plan, names, (id, step), spoke);
+                let entry = bag_entry(names, (id, step), spoke);
                 needs.bag.insert(key.clone(), entry.replacen("KEY", &literal(key), 1));
             }
         }
@@ -148,16 +151,11 @@ fn needs(plan: &Plan, names: &Names<'_>, hub: &TypeId) -> Needs {
 }
 
 /// How a property that is kept in the bag is made there.
-fn bag_entry(
-    plan: &Plan,
-    names: &Names<'_>,
-    (id, step): (&PairId, &PropertyStep),
-    spoke: &Property,
-) -> String {
+fn bag_entry(names: &Names<'_>, (id, step): (&PairId, &PropertyStep), spoke: &Property) -> String {
     let kind = if is_plain(spoke) && step.default.is_none() { "bag_required" } else { "bag" };
     let ty = names.spoke_type_path(&spoke.ty);
     let change = step.change.as_ref().filter(|_| step.hub.is_some()).map(|change| {
-        let name = change_name(plan, names, id, change);
+        let name = names.marker(id, change);
         format!(", unless {}::change::{name}", names.module(&id.spoke.since))
     });
     format!("{kind} KEY: {ty}{}", change.unwrap_or_default())

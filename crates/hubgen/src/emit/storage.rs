@@ -24,7 +24,8 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>) -> String {
         }
         code.blank();
     }
-    finish(&format!("What is stored of the group `{}`.", plan.group.name), code, &[])
+    let title = format!("What is stored of the group `{}`.", plan.group.name);
+    finish(plan, &title, code, &[])
 }
 
 fn object(code: &mut Code, names: &Names<'_>, definition: &Definition) {

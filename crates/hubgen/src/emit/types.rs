@@ -2,7 +2,7 @@
 
 use super::code::{Code, literal};
 use super::docs;
-use super::names::{Names, field, type_name};
+use super::names::{Names, field};
 use crate::ir::{Definition, Enum, Property, Shape, TypeId, Union};
 
 /// Writes a type of a version.
@@ -22,7 +22,7 @@ fn object(code: &mut Code, names: &Names<'_>, definition: &Definition) {
     if let Some(attribute) = renaming.attribute() {
         code.line(&format!("#[serde({attribute})]"));
     }
-    code.block(&format!("pub struct {} {{", type_name(&definition.id.name)), "}", |code| {
+    code.block(&format!("pub struct {} {{", definition.id.name), "}", |code| {
         for property in properties {
             docs::write(code, &property.wire, &property.doc);
             attributes(code, spoke_attributes(property, renaming));
@@ -115,7 +115,7 @@ fn camel_case(field: &str) -> String {
 fn enumeration(code: &mut Code, definition: &Definition, shape: &Enum) {
     code.block("hub::open_enum! {", "}", |code| {
         docs::write(code, &definition.id.name, &definition.doc);
-        let start = format!("pub enum {} {{", type_name(&definition.id.name));
+        let start = format!("pub enum {} {{", definition.id.name);
         code.block(&start, "}", |code| {
             for value in &shape.values {
                 code.line(&format!("{} = {},", variant(&value.name), literal(&value.wire)));
@@ -124,14 +124,18 @@ fn enumeration(code: &mut Code, definition: &Definition, shape: &Enum) {
     });
 }
 
-/// The name of a variant; the one of what is not listed is ours.
+/// The name of a variant; that of what is not listed and that of the list are ours.
 pub(super) fn variant(name: &str) -> String {
-    if matches!(name, "Unlisted" | "Self") { format!("{name}_") } else { name.to_owned() }
+    if matches!(name, "LISTED" | "Self" | "Unlisted") {
+        format!("{name}_")
+    } else {
+        name.to_owned()
+    }
 }
 
 fn union(code: &mut Code, names: &Names<'_>, definition: &Definition, shape: &Union) {
     let arm = |ty: &TypeId| names.spoke(ty, &definition.id.since);
-    open_union(code, definition, shape, &type_name(&definition.id.name), &arm);
+    open_union(code, definition, shape, &definition.id.name, &arm);
 }
 
 /// Writes a union under a name, with arms of the given types.

@@ -2,7 +2,7 @@
 //! other.
 
 use super::code::Code;
-use super::names::{Names, type_name};
+use super::names::Names;
 use super::types::variant;
 use crate::ir::{Arm, Shape};
 use crate::plan::{ArmStep, PairId};
@@ -24,7 +24,7 @@ struct Unions<'a> {
 pub(super) fn write(code: &mut Code, names: &Names<'_>, id: &PairId, steps: &[ArmStep]) {
     let unions = resolve(names, id, steps);
     let stored = format!("storage::{}", names.stored(&id.hub));
-    let start = format!("impl Spoke<{stored}> for {} {{", type_name(&id.spoke.name));
+    let start = format!("impl Spoke<{stored}> for {} {{", id.spoke.name);
     code.block(&start, "}", |code| {
         up(code, &unions, &stored);
         code.blank();

@@ -4,26 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::code::{Code, mentions};
-use super::names::{Names, type_name};
-use super::{HEADER, hooks, object, types, union};
+use super::names::Names;
+use super::{header, hooks, object, types, union};
+use crate::naming::reserved::RUNTIME;
 use crate::plan::{Pair, Plan};
 use crate::version::Version;
-
-/// What generated code uses of the runtime, imported where it is mentioned.
-const RUNTIME: &[&str] = &[
-    "AugmentHook",
-    "Bag",
-    "Change",
-    "Field",
-    "Hook",
-    "Number",
-    "Object",
-    "Probe",
-    "Result",
-    "Stored",
-    "Symbol",
-    "Value",
-];
 
 pub(super) fn file(plan: &Plan, names: &Names<'_>, version: &Version) -> String {
     let api = &plan.group.versions[version];
@@ -42,17 +27,22 @@ pub(super) fn file(plan: &Plan, names: &Names<'_>, version: &Version) -> String 
     hooks::changes(&mut code, plan, names, version);
     let mut shared: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for id in api.names.values().filter(|id| id.since != *version) {
-        shared.entry(names.module(&id.since)).or_default().push(type_name(&id.name));
+        shared.entry(names.module(&id.since)).or_default().push(id.name.clone());
     }
     let title = format!("Version `{version}` of the group `{}`.", plan.group.name);
-    finish(&title, code, &Vec::from_iter(shared))
+    finish(plan, &title, code, &Vec::from_iter(shared))
 }
 
 /// Puts header, documentation and imports in front of a module's items.
-pub(super) fn finish(title: &str, items: Code, shared: &[(&str, Vec<String>)]) -> String {
+pub(super) fn finish(
+    plan: &Plan,
+    title: &str,
+    items: Code,
+    shared: &[(&str, Vec<String>)],
+) -> String {
     let items = items.into_text();
     let mut code = Code::default();
-    code.line(HEADER);
+    code.line(&header(plan));
     code.line(&format!("//! {title}"));
     code.blank();
     if mentions(&items, "BTreeMap") {

@@ -2,7 +2,7 @@
 //!
 //! Never fetches anything: a reference leads to a file that was read, or to an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +17,9 @@ pub struct Documents {
     /// Addresses whose files were read from elsewhere, such as `https://example.org/schemas/`,
     /// with the directory that stands for them.
     remotes: BTreeMap<String, String>,
+    /// Directories outside that of the schemas whose files may be referred to, because the
+    /// configuration names them.
+    outside: BTreeSet<String>,
 }
 
 /// A place in a schema file.
@@ -91,6 +94,23 @@ impl Documents {
         self.remotes.insert(address.to_owned(), directory.to_owned());
     }
 
+    /// Lets references lead to the files below a directory, wherever it is.
+    pub fn open(&mut self, directory: &str) {
+        let directory = normal(directory);
+        if is_outside(&directory) {
+            self.outside.insert(directory);
+        }
+    }
+
+    /// Whether references may lead to the file: it is below the directory of the schemas, or below
+    /// one that the configuration names.
+    pub fn is_open(&self, path: &str) -> bool {
+        let is_below = |directory: &String| {
+            path.strip_prefix(directory.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        !is_outside(path) || self.outside.iter().any(is_below)
+    }
+
     /// Adds a file.
     pub fn insert(&mut self, path: &str, value: Value) {
         self.files.insert(path.into(), value);
@@ -139,6 +159,15 @@ impl Documents {
                 "nothing is fetched: save the file, and name its directory under `[remote]`",
             ));
         };
+        if !self.is_open(&file) {
+            return Err(Error::schema(
+                from,
+                format!("`$ref` leads out of the directory of schemas: {reference}"),
+                format!(
+                    "copy {file} below that directory, or name a directory above with --schemas"
+                ),
+            ));
+        }
         let Some(node) = self.root(&file) else {
             return Err(Error::schema(
                 from,
@@ -165,6 +194,11 @@ impl Documents {
         let own = root.get("$id").or_else(|| root.get("id")).and_then(Value::as_str)?;
         (own.trim_end_matches('#') == address).then(|| from.file.to_string())
     }
+}
+
+/// Whether a path without idle steps leads out of the directory it starts in.
+fn is_outside(path: &str) -> bool {
+    path.starts_with('/') || path == ".." || path.starts_with("../")
 }
 
 /// Every reference to another file in a schema, for reading the files before they are followed.

@@ -10,8 +10,10 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::documents::{Documents, Node, Place};
+use super::limits;
 use crate::bless::ITEM_KEYS;
 use crate::error::Error;
+use crate::ir::Limits;
 
 /// What a schema language adds to JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,19 @@ pub struct Flat<'a> {
     pub nullable: bool,
     /// Whether any value must be kept as it is.
     pub free: bool,
+    /// What is asked of values beyond their type.
+    pub limits: Limits,
+    /// What is said that no type says.
+    pub unread: BTreeSet<Unread>,
+}
+
+/// Something a schema can say and a type cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unread {
+    /// Each place in a list has a schema of its own.
+    Places,
+    /// Properties are named by patterns.
+    Patterns,
 }
 
 /// What is left of a schema when its wrappers are removed.
@@ -81,6 +96,8 @@ pub struct Peeled<'a> {
     pub named: bool,
     /// Whether a wrapper allowed `null`.
     pub nullable: bool,
+    /// What wrappers ask of values beyond their type.
+    pub limits: Limits,
 }
 
 /// The longest chain of references and `allOf`s that is followed.
@@ -121,7 +138,8 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Removes references and wrappers from around a schema.
     pub fn peel(&self, node: Node<'a>) -> Result<Peeled<'a>, Error> {
-        let mut peeled = Peeled { node, named: false, nullable: false };
+        let limits = Limits::new();
+        let mut peeled = Peeled { node, named: false, nullable: false, limits };
         let mut seen = Vec::new();
         loop {
             let place = &peeled.node.place;
@@ -142,6 +160,7 @@ impl<'a> Reader<'a> {
             match inner {
                 Some(inner) => {
                     peeled.named = peeled.named && said == ["$ref"];
+                    peeled.limits = limits::merge(peeled.limits, limits::own(peeled.node.value));
                     peeled.node = inner;
                 }
                 None => return Ok(peeled),
@@ -258,6 +277,11 @@ fn is_expression(node: &Node<'_>) -> bool {
     node.text("$ref").ends_with("#/definitions/expression")
 }
 
+/// Whether a schema says anything about values.
+pub(super) fn says_something(node: &Node<'_>) -> bool {
+    !saying(node.value).is_empty()
+}
+
 fn saying(value: &Value) -> Vec<&str> {
     let keys = value.as_object().into_iter().flat_map(|table| table.keys());
     keys.map(String::as_str).filter(|key| SAYING.contains(key)).collect()
@@ -292,6 +316,15 @@ fn own<'a>(node: &Node<'a>, dialect: Dialect) -> Result<Flat<'a>, Error> {
     }
     flat.required = names_in(node, "required").into_iter().collect();
     flat.items = node.get("items").into_iter().filter(|items| items.value.is_object()).collect();
+    if node.get("prefixItems").is_some()
+        || node.get("items").is_some_and(|items| items.value.is_array())
+    {
+        flat.unread.insert(Unread::Places);
+    }
+    if node.get("patternProperties").is_some() {
+        flat.unread.insert(Unread::Patterns);
+    }
+    flat.limits = limits::own(node.value);
     flat.keys = names_in(node, ITEM_KEYS);
     let additional = node.get("additionalProperties");
     flat.additional = additional.into_iter().filter(|schema| schema.value.is_object()).collect();
@@ -369,6 +402,8 @@ pub fn merge<'a>(mut left: Flat<'a>, right: Flat<'a>) -> Result<Flat<'a>, Error>
     left.choices.extend(right.choices);
     left.nullable |= right.nullable;
     left.free |= right.free;
+    left.limits = limits::merge(left.limits, right.limits);
+    left.unread.extend(right.unread);
     Ok(left)
 }
 

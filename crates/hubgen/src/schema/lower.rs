@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::documents::{Node, Place};
-use super::flat::{Flat, Kind, Peeled, Reader, merge};
+use super::flat::{Flat, Reader, Unread, says_something};
 use super::union::{Tagged, tagged};
-use super::view::{forbidden, kind, nullable, texts};
+use super::value::Typed;
+use super::view::{forbidden, texts};
 use crate::error::Error;
 use crate::ir::{Api, Definition, Object, Property, Resource, Shape, Type, TypeId};
 use crate::naming::pascal;
+use crate::naming::reserved::free_type;
 use crate::shape;
 use crate::version::Version;
 
@@ -44,39 +46,41 @@ pub struct Root<'a> {
 /// Something in a schema that was not taken as it stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
+    /// The version whose schema it is.
+    pub version: Version,
     /// Where.
     pub place: Place,
+    /// The type it concerns.
+    pub ty: String,
+    /// The property of the type, as documents name it; empty if it is the whole type.
+    pub property: String,
     /// What was done instead, and why.
     pub text: String,
 }
 
 /// One version on its way from schemas to types.
 pub struct Lowering<'a, 'd> {
-    reader: Reader<'a>,
+    pub(super) reader: Reader<'a>,
     directives: &'d mut Directives,
     version: Version,
-    ids: BTreeMap<Place, TypeId>,
+    pub(super) ids: BTreeMap<Place, TypeId>,
     taken: BTreeMap<String, Place>,
     reserved: BTreeSet<String>,
     queue: VecDeque<(TypeId, Pending<'a>)>,
     tags: Vec<(TypeId, String, String)>,
-    keys: Vec<(TypeId, Vec<&'a str>, Place)>,
+    pub(super) keys: Vec<(TypeId, Vec<&'a str>, Place)>,
     api: Api,
     notes: BTreeSet<Note>,
+    /// The type and the property that are being read, for notes.
+    subject: (String, String),
 }
 
 /// A type that has its name but not yet its shape.
-struct Pending<'a> {
-    flat: Flat<'a>,
-    place: Place,
+pub(super) struct Pending<'a> {
+    pub(super) flat: Flat<'a>,
+    pub(super) place: Place,
     without: Vec<String>,
 }
-
-/// The most values an enum has before nobody would read it.
-const ENUM_MAX: usize = 4096;
-
-/// The deepest nesting of lists and maps in one type.
-const NESTING_MAX: usize = 32;
 
 impl<'a, 'd> Lowering<'a, 'd> {
     /// Starts on one version.
@@ -93,13 +97,15 @@ impl<'a, 'd> Lowering<'a, 'd> {
             keys: Vec::new(),
             api: Api::default(),
             notes: BTreeSet::new(),
+            subject: Default::default(),
         }
     }
 
     /// Keeps the names of a file's definitions from being taken by types without a name.
     pub fn reserve(&mut self, file: &Node<'a>) {
         for table in ["definitions", "$defs"] {
-            self.reserved.extend(file.table(table).iter().map(|(name, _)| pascal(name)));
+            let names = file.table(table).into_iter();
+            self.reserved.extend(names.map(|(name, _)| free_type(pascal(name))));
         }
     }
 
@@ -108,7 +114,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let peeled = self.reader.peel(root.node)?;
         let name = if peeled.named {
             self.definition_name(&peeled.node.place)
-        } else if self.reserved.contains(&pascal(&root.kind)) {
+        } else if self.reserved.contains(&free_type(pascal(&root.kind))) {
             format!("{}Resource", pascal(&root.kind))
         } else {
             pascal(&root.kind)
@@ -182,7 +188,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             if let Some(tagged) = tagged(&self.reader, flat)? {
                 return self.union(id, pending, tagged);
             }
-            self.note(&pending.place, "no property tells the choices apart: kept unread");
+            self.subject = (id.name.clone(), String::new());
+            self.note(&pending.place, "no property tells its choices apart: they are not read");
         }
         self.object(id, pending)
     }
@@ -221,10 +228,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
             }
             let key = (id.name.clone(), (*wire).to_owned());
             let opaque = self.directives.opaque.contains(&key);
-            let (ty, nullable) = if opaque {
+            let Typed { ty, nullable, limits } = if opaque {
                 self.directives.used.insert(key.clone());
-                (Type::Any, false)
+                Typed::free()
             } else {
+                self.subject = key.clone();
                 self.property_type(nodes, format!("{}{}", id.name, pascal(wire)))?
             };
             let doc = nodes.iter().map(|node| node.text("description").trim());
@@ -235,13 +243,28 @@ impl<'a, 'd> Lowering<'a, 'd> {
                 ty,
                 required: pending.flat.required.contains(wire),
                 nullable,
+                limits,
                 constant: None,
                 recursive: false,
             });
         }
         self.distinct_names(id, pending, &properties)?;
+        self.note_unread(id, pending);
+        let limits = pending.flat.limits.clone();
         let keys = pending.flat.keys.iter().map(|key| (*key).to_owned()).collect();
-        Ok(Shape::Object(Object { properties, keys }))
+        Ok(Shape::Object(Object { properties, keys, limits }))
+    }
+
+    /// Notes what an object says of properties it does not name.
+    fn note_unread(&mut self, id: &TypeId, pending: &Pending<'a>) {
+        self.subject = (id.name.clone(), String::new());
+        let flat = &pending.flat;
+        if flat.unread.contains(&Unread::Patterns) {
+            self.note(&pending.place, "properties by pattern are kept without being read");
+        }
+        if !flat.properties.is_empty() && flat.additional.iter().any(says_something) {
+            self.note(&pending.place, "further properties are kept without being read");
+        }
     }
 
     fn distinct_names(
@@ -252,6 +275,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
     ) -> Result<(), Error> {
         let mut names = BTreeMap::new();
         for property in properties {
+            if property.wire == "$bag" {
+                return Err(Error::schema(
+                    &pending.place,
+                    format!("`{}` has a property `$bag`, as every stored object has", id.name),
+                    "give the property another name in the schema, or exclude the kind",
+                ));
+            }
             if let Some(other) = names.insert(&property.name, &property.wire) {
                 return Err(Error::schema(
                     &pending.place,
@@ -270,139 +300,12 @@ impl<'a, 'd> Lowering<'a, 'd> {
         Ok(())
     }
 
-    fn property_type(&mut self, nodes: &[Node<'a>], name: String) -> Result<(Type, bool), Error> {
-        let mut peeled = Vec::new();
-        for node in nodes {
-            let found = self.reader.peel(node.clone())?;
-            if !peeled.iter().any(|other: &Peeled<'_>| other.node.place == found.node.place) {
-                peeled.push(found);
-            }
-        }
-        if let [_] = peeled.as_slice() {
-            return self.value_type(nodes[0].clone(), name, &mut Vec::new());
-        }
-        let flat = self.reader.flatten_all(nodes)?;
-        let nullable = nullable(&flat) || peeled.iter().any(|found| found.nullable);
-        let place = nodes[0].place.clone();
-        let ty = self.typed(Pending::new(flat, place), (name, false), &mut Vec::new())?;
-        Ok((ty, nullable))
-    }
-
-    /// The type of a value and whether it may be `null`. `trail` holds the lists and maps around
-    /// it: a type that is a list of itself has no end.
-    fn value_type(
-        &mut self,
-        node: Node<'a>,
-        name: String,
-        trail: &mut Vec<Place>,
-    ) -> Result<(Type, bool), Error> {
-        let peeled = self.reader.peel(node)?;
-        let place = peeled.node.place;
-        if trail.contains(&place) || trail.len() > NESTING_MAX {
-            return Err(Error::schema(
-                &place,
-                "the type is a list or map of itself without end",
-                "let the cycle pass through a property of an object, or mark the property `opaque`",
-            ));
-        }
-        let flat = self.reader.flatten(&Node { value: peeled.node.value, place: place.clone() })?;
-        let nullable = nullable(&flat) || peeled.nullable;
-        if let Some(id) = self.ids.get(&place) {
-            return Ok((Type::Named(id.clone()), nullable));
-        }
-        trail.push(place.clone());
-        let name = if peeled.named { self.definition_name(&place) } else { name };
-        let ty = self.typed(Pending::new(flat, place), (name, peeled.named), trail)?;
-        trail.pop();
-        Ok((ty, nullable))
-    }
-
-    fn typed(
+    pub(super) fn queued(
         &mut self,
         pending: Pending<'a>,
-        (name, named): (String, bool),
-        trail: &mut Vec<Place>,
-    ) -> Result<Type, Error> {
-        let flat = &pending.flat;
-        if flat.free {
-            return Ok(Type::Any);
-        }
-        readable(&pending)?;
-        if texts(flat).is_some() {
-            return Ok(Type::Named(self.queued(pending, name, named)?));
-        }
-        if !flat.choices.is_empty() {
-            return self.choice(pending, (name, named), trail);
-        }
-        Ok(match kind(flat) {
-            Some(Kind::String) => Type::String,
-            Some(Kind::Integer) => Type::Integer,
-            Some(Kind::Number) => Type::Number,
-            Some(Kind::Boolean) => Type::Boolean,
-            Some(Kind::Array) => {
-                let item = self.part(&flat.items, name, trail)?;
-                if let (Type::Named(id), false) = (&item, flat.item_keys.is_empty()) {
-                    let keys = flat.item_keys.clone();
-                    self.keys.push((id.clone(), keys, pending.place.clone()));
-                }
-                Type::List(Box::new(item))
-            }
-            Some(Kind::Object) if !flat.properties.is_empty() => {
-                Type::Named(self.queued(pending, name, named)?)
-            }
-            Some(Kind::Object) if !flat.additional.is_empty() => {
-                Type::Map(Box::new(self.part(&flat.additional.clone(), name, trail)?))
-            }
-            Some(Kind::Object) if named => Type::Named(self.queued(pending, name, named)?),
-            Some(Kind::Object | Kind::Null) | None => Type::Any,
-        })
-    }
-
-    /// The type of a list's items or a map's values. One that may be `null` is free JSON.
-    fn part(
-        &mut self,
-        nodes: &[Node<'a>],
         name: String,
-        trail: &mut Vec<Place>,
-    ) -> Result<Type, Error> {
-        let Some(node) = nodes.first() else { return Ok(Type::Any) };
-        if nodes.len() > 1 {
-            self.note(&node.place, "items with several schemas are free JSON");
-            return Ok(Type::Any);
-        }
-        let (ty, nullable) = self.value_type(node.clone(), name, trail)?;
-        Ok(if nullable { Type::Any } else { ty })
-    }
-
-    fn choice(
-        &mut self,
-        mut pending: Pending<'a>,
-        (name, named): (String, bool),
-        trail: &mut Vec<Place>,
-    ) -> Result<Type, Error> {
-        if tagged(&self.reader, &pending.flat)?.is_some() {
-            return Ok(Type::Named(self.queued(pending, name, named)?));
-        }
-        let choices: Vec<_> = pending.flat.choices.iter().flatten().cloned().collect();
-        if let [only] = choices.as_slice() {
-            let inner = self.reader.flatten(only)?;
-            pending.flat.choices.clear();
-            pending.flat = merge(pending.flat, inner)?;
-            return self.typed(pending, (name, named), trail);
-        }
-        let mut strings = true;
-        for choice in &choices {
-            let flat = self.reader.flatten(choice)?;
-            strings &= kind(&flat) == Some(Kind::String) && flat.choices.is_empty();
-        }
-        if strings {
-            return Ok(Type::String);
-        }
-        self.note(&pending.place, "no property tells the choices apart: free JSON");
-        Ok(Type::Any)
-    }
-
-    fn queued(&mut self, pending: Pending<'a>, name: String, named: bool) -> Result<TypeId, Error> {
+        named: bool,
+    ) -> Result<TypeId, Error> {
         if let Some(id) = self.ids.get(&pending.place) {
             return Ok(id.clone());
         }
@@ -412,6 +315,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
     }
 
     fn claim(&mut self, place: &Place, name: String, named: bool) -> Result<TypeId, Error> {
+        let name = free_type(name);
         let free = |name: &String| !self.taken.contains_key(name) && !self.reserved.contains(name);
         let name = if named || free(&name) {
             name
@@ -431,7 +335,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         Ok(id)
     }
 
-    fn definition_name(&mut self, place: &Place) -> String {
+    pub(super) fn definition_name(&mut self, place: &Place) -> String {
         let own = place.name();
         match self.directives.type_names.get(&own) {
             Some(name) => {
@@ -452,26 +356,15 @@ impl<'a, 'd> Lowering<'a, 'd> {
         }
     }
 
-    fn note(&mut self, place: &Place, text: &str) {
-        self.notes.insert(Note { place: place.clone(), text: text.to_owned() });
+    pub(super) fn note(&mut self, place: &Place, text: &str) {
+        let (ty, property) = self.subject.clone();
+        let (version, place, text) = (self.version.clone(), place.clone(), text.to_owned());
+        self.notes.insert(Note { version, place, ty, property, text });
     }
 }
 
 impl<'a> Pending<'a> {
-    fn new(flat: Flat<'a>, place: Place) -> Self {
+    pub(super) fn new(flat: Flat<'a>, place: Place) -> Self {
         Self { flat, place, without: Vec::new() }
     }
-}
-
-/// Refuses an enum with more values than anybody would read.
-fn readable(pending: &Pending<'_>) -> Result<(), Error> {
-    let count = pending.flat.values.as_ref().map_or(0, |(values, _)| values.len());
-    if count <= ENUM_MAX {
-        return Ok(());
-    }
-    Err(Error::schema(
-        &pending.place,
-        format!("the enum has {count} values, more than {ENUM_MAX}"),
-        "mark the property `opaque`, or let the schema say only `type: string`",
-    ))
 }

@@ -23,6 +23,16 @@ pub(super) fn texts<'a>(flat: &Flat<'a>) -> Option<Vec<&'a str>> {
 
 /// The one kind of value that is left besides `null`, if only one is.
 pub(super) fn kind(flat: &Flat<'_>) -> Option<Kind> {
+    let mut kinds = kinds(flat);
+    if kinds.len() == 1 { kinds.pop_first() } else { None }
+}
+
+/// Whether a schema says that values are of several kinds.
+pub(super) fn several_kinds(flat: &Flat<'_>) -> bool {
+    kinds(flat).len() > 1
+}
+
+fn kinds(flat: &Flat<'_>) -> BTreeSet<Kind> {
     let mut kinds: BTreeSet<Kind> = match (&flat.kinds, &flat.values) {
         (Some((kinds, _)), _) => kinds.clone(),
         (None, Some((values, _))) => values.iter().map(|value| kind_of_value(value)).collect(),
@@ -35,7 +45,7 @@ pub(super) fn kind(flat: &Flat<'_>) -> Option<Kind> {
     if kinds.contains(&Kind::Number) {
         kinds.remove(&Kind::Integer);
     }
-    if kinds.len() == 1 { kinds.pop_first() } else { None }
+    kinds
 }
 
 fn kind_of_value(value: &Value) -> Kind {
