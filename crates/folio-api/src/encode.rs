@@ -158,6 +158,7 @@ plain!(
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
     folio_core::release::Expiry,
+    folio_core::release::LiveView,
     folio_core::release::ReleaseView,
     folio_core::settings::SettingRemoved,
     folio_core::status::StatusView,
@@ -171,4 +172,5 @@ plain!(
     folio_core::view::Removed,
     folio_core::view::ResolvedView,
     folio_core::view::VersionView,
+    folio_model::ReleasePolicy,
 );

@@ -19,7 +19,10 @@ use serde::{Deserialize, Serialize};
 use crate::decode::At;
 use crate::encode::Wire;
 
-pub(crate) use self::releases::{NewApp, NewLive, NewRelease, NewReleaseTag, RollBackLive};
+pub(crate) use self::releases::{
+    MoveRollout, NewApp, NewLive, NewLiveSplit, NewRelease, NewReleaseTag, RollBackLive,
+    StartRollout,
+};
 pub(crate) use self::tokens::{Myself, RevealedToken, TokenRequest};
 
 /// Makes a unit with a draft.

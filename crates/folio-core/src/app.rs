@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{State, StoreError};
-use crate::release::{Expiry, PinnedAt, Standing, expiry};
+use crate::release::{Expiry, PinnedAt, Standing, expire};
 use crate::request::Caller;
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, Referrer, folio};
@@ -238,6 +238,7 @@ impl Folio {
             let plan = AppPlan {
                 releases: change.releases.unwrap_or(standing.plan.releases),
                 tagged: change.tagged.unwrap_or(standing.plan.tagged),
+                policy: standing.plan.policy.clone(),
             };
             if plan.releases == 0 {
                 return Err(Error::NoRelease);
@@ -245,9 +246,10 @@ impl Folio {
             let message = format!("set plan: {} releases, {} tagged", plan.releases, plan.tagged);
             builder.say(message);
             let pointer = Pointer::Plan { app: app.clone() };
-            builder.point(pointer, from.map(|(place, _)| place), Some(Place::Plan(plan)))?;
-            standing.plan = plan;
-            Ok(PlanView { plan, expiry: expiry(builder, &mut standing)? })
+            let to = Some(Place::Plan(plan.clone()));
+            builder.point(pointer, from.map(|(place, _)| place), to)?;
+            standing.plan = plan.clone();
+            Ok(PlanView { plan, expiry: expire(builder, &mut standing, None)? })
         })
         .await
     }

@@ -20,6 +20,7 @@ mod routes;
 mod runtime;
 mod serving;
 mod settings;
+mod splits;
 mod timers;
 mod tokens;
 mod triggers;
