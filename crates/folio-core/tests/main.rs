@@ -23,6 +23,7 @@ mod settings;
 mod splits;
 mod timers;
 mod tokens;
+mod traps;
 mod triggers;
 mod watches;
 mod world;
