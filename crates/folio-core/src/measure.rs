@@ -113,19 +113,20 @@ pub struct Measured {
 
 /// About the time that a share of answers took, from how many fell into each bucket: even within a bucket, so that
 /// two sides of a bound do not look far apart.
+#[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
 pub(crate) fn estimate(buckets: &[u64], share: f64) -> Option<Duration> {
     let total: u64 = buckets.iter().sum();
-    #[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
     let wanted = (total as f64 * share).max(1.0);
+    let slowest = BUCKETS_US[BUCKETS_US.len() - 1];
     let mut seen = 0.0;
     for (at, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
-        #[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
-        let (count, low) = (*count as f64, at.checked_sub(1).map_or(0, |at| BUCKETS_US[at]) as f64);
+        let low = at.checked_sub(1).map_or(0, |before| BUCKETS_US[before]);
+        let high = BUCKETS_US.get(at).copied().unwrap_or(slowest * 2);
+        let count = *count as f64;
         if seen + count >= wanted {
-            #[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
-            let high = BUCKETS_US.get(at).copied().unwrap_or(BUCKETS_US[BUCKETS_US.len() - 1] * 2);
             let within = (wanted - seen) / count;
-            return Some(Duration::from_secs_f64((low + (high as f64 - low) * within) / 1e6));
+            let us = low as f64 + (high - low) as f64 * within;
+            return Some(Duration::from_secs_f64(us / 1e6));
         }
         seen += count;
     }
