@@ -161,6 +161,7 @@ plain!(
     folio_core::diff::AppDiffView,
     folio_core::diff::DiffView,
     folio_core::release::Expiry,
+    folio_core::release::LiveView,
     folio_core::release::ReleaseView,
     folio_core::settings::SettingRemoved,
     folio_core::status::StatusView,
@@ -175,4 +176,5 @@ plain!(
     folio_core::view::ResolvedView,
     folio_core::view::VersionView,
     folio_model::Execution,
+    folio_model::ReleasePolicy,
 );

@@ -11,6 +11,7 @@ pub(crate) mod environments;
 pub(crate) mod executions;
 pub(crate) mod history;
 pub(crate) mod releases;
+pub(crate) mod rollouts;
 pub(crate) mod routes;
 pub(crate) mod running;
 pub(crate) mod secrets;

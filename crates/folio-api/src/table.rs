@@ -5,8 +5,8 @@ use folio_model::Right;
 
 use crate::handle::{
     aliases, apps, archives, bindings, canaries, configs, deployments, environments, executions,
-    history, releases, routes, running, secrets, service, statics, storage, tags, tokens, triggers,
-    units, versions,
+    history, releases, rollouts, routes, running, secrets, service, statics, storage, tags, tokens,
+    triggers, units, versions,
 };
 use crate::operation::{Needs, Operation, Place};
 
@@ -31,6 +31,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_archives(),
         of_apps(),
         of_releases(),
+        of_rollouts(),
         of_history(),
         of_running(),
         of_executions(),
@@ -377,6 +378,33 @@ fn of_releases() -> Vec<Operation> {
         Operation::new(post(FOLLOW), "followLive", "Have live follow", releases::follow),
         Operation::new(post(BACK), "rollBackLive", GO_BACK, releases::roll_back),
         Operation::new(get(HISTORY), "liveHistory", "List what was live", releases::history),
+    ]
+}
+
+fn of_rollouts() -> Vec<Operation> {
+    const LIVE: &str = "/folio/v1/apps/{app}/live";
+    const SPLIT: &str = "/folio/v1/apps/{app}/live/split";
+    const ROLLOUT: &str = "/folio/v1/apps/{app}/rollout";
+    const POLICY: &str = "/folio/v1/apps/{app}/release-policy";
+    const KEPT: &str = "/folio/v1/apps/{app}/releases/{release}/kept";
+    const SHARE: &str = "Share what is live among releases";
+    const START: &str = "Give a release more and more of what is live";
+    const SHOW: &str = "Show the rollout, with what is measured of it";
+    const MOVE: &str = "Pause, resume, approve or abort the rollout";
+    const TREATED: &str = "Show how an app treats its releases";
+    const TREAT: &str = "Say how an app treats its releases";
+    const KEEP: &str = "Keep a release from expiring";
+    const LET_GO: &str = "Let a release expire again";
+    vec![
+        Operation::new(get(LIVE), "showLive", "Show what is live", rollouts::live),
+        Operation::new(put(SPLIT), "splitLive", SHARE, rollouts::split),
+        Operation::new(post(ROLLOUT), "startRollout", START, rollouts::start),
+        Operation::new(get(ROLLOUT), "showRollout", SHOW, rollouts::show),
+        Operation::new(patch(ROLLOUT), "moveRollout", MOVE, rollouts::drive),
+        Operation::new(get(POLICY), "showReleasePolicy", TREATED, rollouts::policy),
+        Operation::new(patch(POLICY), "setReleasePolicy", TREAT, rollouts::set_policy),
+        Operation::new(put(KEPT), "keepRelease", KEEP, rollouts::keep),
+        Operation::new(delete(KEPT), "letReleaseGo", LET_GO, rollouts::let_go),
     ]
 }
 

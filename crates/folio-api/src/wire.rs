@@ -23,7 +23,10 @@ use crate::encode::Wire;
 
 pub(crate) use self::bindings::{NewJob, NewJobFields, NewWebhook, NewWebhookFields};
 pub(crate) use self::executions::NewExecution;
-pub(crate) use self::releases::{NewApp, NewLive, NewRelease, NewReleaseTag, RollBackLive};
+pub(crate) use self::releases::{
+    MoveRollout, NewApp, NewLive, NewLiveSplit, NewRelease, NewReleaseTag, RollBackLive,
+    StartRollout,
+};
 pub(crate) use self::tokens::{Myself, RevealedToken, TokenRequest};
 
 /// Makes a unit with a draft.

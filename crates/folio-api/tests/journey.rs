@@ -123,10 +123,48 @@ async fn releases(world: &World) {
     world.delete(&format!("{releases}/{newest}")).await.ok();
     world.delete(&format!("{releases}/{newest}")).await.refused(410, "release_deleted");
     world.delete(&tag).await.ok();
+    sharing(world, &live, &latest).await;
     let expiry = format!("{APP}/expiry");
     assert_eq!(world.get(&expiry).await.ok()["expired"], json!([]));
     world.call("POST", &expiry).send().await.ok();
     world.call("POST", &format!("{live}/follow")).send().await.ok();
+}
+
+/// Shares what is live, rolls out a release, and says how releases are treated.
+async fn sharing(world: &World, live: &str, old: &str) {
+    let other = json!({ "appVersion": "latest", "ifSame": "publish" });
+    let made = world.post(&format!("{APP}/releases"), other).await.made();
+    let new = made["id"].as_str().unwrap().to_owned();
+    let share = |release: &str, weight: u32| json!({ "release": release, "weight": weight });
+    let split = json!({ "shares": [share(old, 9_000), share("latest", 1_000)] });
+    let put = |path: String, body| world.call("PUT", &path).json(&body).send();
+    let shared = put(format!("{live}/split"), split).await.ok();
+    assert_eq!(shared["shares"][1]["release"], new.as_str());
+    let odd = json!({ "shares": [share(old, 9_000)] });
+    put(format!("{live}/split"), odd).await.refused(400, "bad_weights");
+    assert_eq!(world.get(live).await.ok()["mode"], "pinned");
+    world.delete(&format!("{APP}/releases/{new}")).await.refused(409, "in_use");
+    put(live.to_owned(), json!({ "release": old })).await.ok();
+    let rollout = format!("{APP}/rollout");
+    world.get(&rollout).await.refused(404, "canary_not_found");
+    let start = json!({ "release": new, "fields": { "stages": [{ "weight": 500 }] } });
+    assert_eq!(world.post(&rollout, start).await.made()["weight"], 500);
+    put(live.to_owned(), json!({ "release": old })).await.refused(409, "canary_running");
+    let say = |to: &str| world.call("PATCH", &rollout).json(&json!({ "to": to })).send();
+    say("approve").await.refused(409, "rollout_not_now");
+    say("pause").await.ok();
+    assert_eq!(say("abort").await.ok()["weight"], 0);
+    assert!(world.get(&rollout).await.ok()["phase"]["failed"].is_object());
+    let policy = format!("{APP}/release-policy");
+    let change = json!({ "retention": { "newest": 5 }, "skew": { "maxAgeS": 60 } });
+    world.call("PATCH", &policy).json(&change).send().await.ok();
+    let off = json!({ "unset": ["retention", "skew"] });
+    world.call("PATCH", &policy).json(&off).send().await.ok();
+    assert_eq!(world.get(&policy).await.ok(), json!({ "retention": {} }));
+    let kept = format!("{APP}/releases/{new}/kept");
+    world.call("PUT", &kept).send().await.ok();
+    world.delete(&kept).await.ok();
+    world.delete(&format!("{APP}/releases/{new}")).await.ok();
 }
 
 async fn apps(world: &World) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
-use crate::release::{Expiry, PinnedAt, Standing, expiry};
+use crate::release::{Expiry, PinnedAt, Standing, expire};
 use crate::request::{Caller, Cascade};
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, Referrer, delete, folio};
@@ -234,6 +234,7 @@ impl Folio {
             let plan = AppPlan {
                 releases: change.releases.unwrap_or(standing.plan.releases),
                 tagged: change.tagged.unwrap_or(standing.plan.tagged),
+                policy: standing.plan.policy.clone(),
             };
             if plan.releases == 0 {
                 return Err(Error::NoRelease);
@@ -241,9 +242,10 @@ impl Folio {
             let message = format!("set plan: {} releases, {} tagged", plan.releases, plan.tagged);
             builder.say(message);
             let pointer = Pointer::Plan { app: app.clone() };
-            builder.point(pointer, from.map(|(place, _)| place), Some(Place::Plan(plan)))?;
-            standing.plan = plan;
-            Ok(PlanView { plan, expiry: expiry(builder, &mut standing)? })
+            let to = Some(Place::Plan(plan.clone()));
+            builder.point(pointer, from.map(|(place, _)| place), to)?;
+            standing.plan = plan.clone();
+            Ok(PlanView { plan, expiry: expire(builder, &mut standing, None)? })
         })
         .await
     }

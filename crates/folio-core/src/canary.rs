@@ -1,24 +1,27 @@
 //! Canaries: new code gets more and more of the calls, as long as it answers well.
 //!
-//! A canary moves the shares of a route's targets, or of an alias's versions. It begins with its first step, and every
+//! A canary moves the shares of a route's targets, of an alias's versions, or of the releases that are live. It begins with its first step, and every
 //! step is one entry that moves the canary and the shares together. Start at [`Folio::start_canary`]; `run` measures
 //! and decides, `subject` knows what is moved.
 
 mod error;
+mod rollout;
 mod run;
 mod subject;
 mod view;
 
 use folio_model::{
-    AppName, Canary, CanaryPhase, CanaryPlan, CanarySubject, Name, Owner, Place, Pointer,
-    Reference, Target, VersionId, percent,
+    AppName, Canary, CanaryGuards, CanaryPhase, CanaryPlan, CanaryStage, CanarySubject, Name,
+    Owner, Place, Pointer, Reference, Target, VersionId, percent,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::Error;
+pub use self::rollout::{NewRollout, RolloutMove};
+pub(crate) use self::rollout::{end_rollout, rollout};
 pub(crate) use self::run::Windows;
-pub use self::view::{CanaryStep, CanaryView, CanaryWindow};
+pub use self::view::{CanarySide, CanaryStep, CanaryView, CanaryWindow};
 
 use crate::builder::Builder;
 use crate::ports::{StandingCanary, State, StoreError};
@@ -65,6 +68,12 @@ pub struct PlanFields {
     /// The requests without which nothing is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_min: Option<u64>,
+    /// The shares it goes through instead of even steps, each more than the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Vec<CanaryStage>>,
+    /// What else ends or stops it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guards: Option<CanaryGuards>,
 }
 
 impl PlanFields {
@@ -75,6 +84,8 @@ impl PlanFields {
             threshold_percent: self.threshold_percent.unwrap_or(base.threshold_percent),
             failure_status: self.failure_status.unwrap_or(base.failure_status),
             requests_min: self.requests_min.unwrap_or(base.requests_min),
+            stages: self.stages.clone().unwrap_or_else(|| base.stages.clone()),
+            guards: self.guards.unwrap_or(base.guards),
         };
         plan.validate()?;
         Ok(plan)
@@ -90,6 +101,9 @@ impl Folio {
         new: NewCanary,
     ) -> Result<Done<CanaryView>, Error> {
         let (app, name) = (app.clone(), name.clone());
+        if name.as_str() == rollout::NAME {
+            return Err(Error::Reserved(name));
+        }
         self.commit(caller, &app.clone(), move |builder| {
             let before = builder.state.canary(&app, &name)?;
             if before.as_ref().is_some_and(StandingCanary::is_running) {
@@ -174,7 +188,7 @@ impl Folio {
 impl StandingCanary {
     /// Whether steps are to come.
     pub fn is_running(&self) -> bool {
-        self.canary.phase == CanaryPhase::Running
+        self.canary.is_running()
     }
 
     fn pointer(&self) -> Pointer {

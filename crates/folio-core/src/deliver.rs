@@ -1,6 +1,8 @@
 //! Carries what a trigger has to say to a function, by the way every call takes, and brings the whole answer
 //! back.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use folio_model::{AppName, Digest, FULL_WEIGHT, Reference, Target};
 use http::header::{HeaderName, HeaderValue};
@@ -8,6 +10,7 @@ use http_body_util::{BodyExt as _, Limited};
 
 use crate::ports::Body;
 use crate::ports::runtime::{Call, RequestId};
+use crate::serving::Shown;
 use crate::{Folio, invoke, route};
 
 /// A request that a trigger makes.
@@ -69,19 +72,19 @@ pub(crate) enum Undelivered {
 }
 
 impl Folio {
-    /// Calls a function for a trigger; `id` names the call, the same for the same thing to say.
+    /// Calls a function for a trigger, as a release has it; `id` names the call, the same for the same thing to say.
     pub(crate) async fn deliver(
         &self,
         (app, function): (&AppName, &Reference),
         id: &str,
         envelope: Envelope,
+        release: Option<&Arc<Shown>>,
     ) -> Result<Delivered, Undelivered> {
-        let request = envelope.request();
+        let (request, release) = (envelope.request(), release.cloned());
         let id = Digest::of(format!("{id} {function}").as_bytes());
         let (half, _) = id.as_bytes().split_at(16);
         let id = RequestId(half.iter().fold(0, |id, byte| id << 8 | u128::from(*byte)));
-        let call =
-            Call { id, request, parameters: Vec::new(), original: None, hops: 0, release: None };
+        let call = Call { id, request, parameters: Vec::new(), original: None, hops: 0, release };
         let (_, answer) = self.invoke(app, &route::served(function), call).await?;
         let (head, body) = answer.into_parts();
         let max = usize::try_from(self.limits().request_bytes_max).unwrap_or(usize::MAX);

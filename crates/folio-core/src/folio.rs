@@ -20,7 +20,7 @@ use crate::logs::Logs;
 use crate::ports::{
     Blobs, Clock, Executions, Ledger, Messages, NoVault, Queue, Runtime, State, StoreError, Vault,
 };
-use crate::request::Run;
+use crate::request::{Releasing, Run};
 use crate::route::Paths;
 use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
@@ -92,6 +92,9 @@ pub enum Error {
         /// The limit.
         max: u64,
     },
+    /// A rollout moves what is live.
+    #[error("rollout `{0}` is moving what is live")]
+    Rolling(folio_model::Name),
     /// The store refused or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,6 +107,7 @@ impl Explain for Error {
             Self::Forbidden(error) => error.code(),
             Self::KeyReused(_) => Code("idempotency_key_reused"),
             Self::TextTooLong { .. } => Code("text_too_long"),
+            Self::Rolling(_) => Code("canary_running"),
             Self::Store(error) => error.code(),
         }
     }
@@ -112,7 +116,7 @@ impl Explain for Error {
         match self {
             Self::NoApp(_) => Class::NotFound,
             Self::Forbidden(error) => error.class(),
-            Self::KeyReused(_) => Class::Conflict,
+            Self::KeyReused(_) | Self::Rolling(_) => Class::Conflict,
             Self::TextTooLong { .. } => Class::TooLarge,
             Self::Store(error) => error.class(),
         }
@@ -124,6 +128,9 @@ impl Explain for Error {
             Self::Forbidden(error) => error.hint(),
             Self::KeyReused(_) => Some("use a new key for a new request".to_owned()),
             Self::TextTooLong { .. } => Some("shorten it, or raise `textBytesMax`".to_owned()),
+            Self::Rolling(_) => Some(
+                "deploy without --promote, or end it with `folio release rollout abort`".to_owned(),
+            ),
             Self::Store(error) => error.hint(),
         }
     }
@@ -221,7 +228,10 @@ impl Folio {
         self.check_text("reason", caller.reason.as_deref().unwrap_or_default())?;
         let known = app.clone();
         let rule = move |builder: &mut Builder<'_>| match builder.state.has_app(&known) {
-            Ok(true) => rule(builder),
+            Ok(true) => {
+                refuse_promotion(builder)?;
+                rule(builder)
+            }
             Ok(false) => Err(Error::NoApp(known.clone()).into()),
             Err(error) => Err(Error::from(error).into()),
         };
@@ -359,6 +369,17 @@ impl Folio {
         let max = self.limits().text_bytes_max;
         let bytes = text.len();
         if bytes as u64 > max { Err(Error::TextTooLong { what, bytes, max }) } else { Ok(()) }
+    }
+}
+
+/// Refuses to have live follow a new release while a rollout moves it.
+fn refuse_promotion(builder: &Builder<'_>) -> Result<(), Error> {
+    if builder.releasing() != Releasing::Promote {
+        return Ok(());
+    }
+    match crate::canary::rollout(builder.state, builder.app())? {
+        Some(found) => Err(Error::Rolling(found.name)),
+        None => Ok(()),
     }
 }
 

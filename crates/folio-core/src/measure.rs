@@ -111,6 +111,28 @@ pub struct Measured {
     pub buckets: Vec<u64>,
 }
 
+/// About the time that a share of answers took, from how many fell into each bucket: even within a bucket, so that
+/// two sides of a bound do not look far apart.
+#[expect(clippy::cast_precision_loss, reason = "a quantile of counts is an estimate")]
+pub(crate) fn estimate(buckets: &[u64], share: f64) -> Option<Duration> {
+    let total: u64 = buckets.iter().sum();
+    let wanted = (total as f64 * share).max(1.0);
+    let slowest = BUCKETS_US[BUCKETS_US.len() - 1];
+    let mut seen = 0.0;
+    for (at, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let low = at.checked_sub(1).map_or(0, |before| BUCKETS_US[before]);
+        let high = BUCKETS_US.get(at).copied().unwrap_or(slowest * 2);
+        let count = *count as f64;
+        if seen + count >= wanted {
+            let within = (wanted - seen) / count;
+            let us = low as f64 + (high - low) as f64 * within;
+            return Some(Duration::from_secs_f64(us / 1e6));
+        }
+        seen += count;
+    }
+    None
+}
+
 impl Measured {
     /// An upper bound of the time that a share of the answers took, `0.99` for the 99th percentile.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
@@ -144,5 +166,16 @@ mod tests {
         assert_eq!(measured.buckets[..3], [1, 2, 0]);
         assert_eq!(measured.buckets.last(), Some(&1));
         assert_eq!(measured.quantile(0.5), Some(Duration::from_micros(200)));
+    }
+
+    #[test]
+    fn an_estimate_lies_within_the_bucket_that_holds_it() {
+        let meter = Meter::default();
+        assert_eq!(estimate(&meter.read().buckets, 0.99), None);
+        (0..100).for_each(|_| meter.record(200, Duration::from_micros(150)));
+        let near = estimate(&meter.read().buckets, 0.5).unwrap();
+        assert_eq!(near, Duration::from_micros(150));
+        let last = estimate(&meter.read().buckets, 1.0).unwrap();
+        assert_eq!(last, Duration::from_micros(200));
     }
 }

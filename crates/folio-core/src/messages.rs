@@ -1,6 +1,7 @@
 //! Calls functions for messages.
 //!
-//! A message is acknowledged after its answer was published, so it is dealt with at least once; one whose calls failed for good goes to the error topic with the reason. Start at
+//! Which triggers there are is what the live release says, and a message is dealt with in the release that is live
+//! when it is taken. It is acknowledged after its answer was published, so it is dealt with at least once; one whose calls failed for good goes to the error topic with the reason. Start at
 //! [`Folio::run_messages`].
 
 use std::collections::HashMap;
@@ -13,9 +14,10 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::Folio;
 use crate::deliver::{Delivered, Envelope};
 use crate::ports::{Message, MessageError, Messages, Outgoing, Reader, StoreError};
-use crate::{Folio, trigger};
+use crate::release::held;
 
 /// How often a queue hears that a message is still in hand.
 const HOLD_EVERY: Duration = Duration::from_secs(2);
@@ -83,11 +85,10 @@ impl Folio {
     async fn queue_triggers(&self) -> Result<HashMap<UnitUid, Standing>, StoreError> {
         self.look(|state| {
             let mut found = HashMap::new();
-            for one in state.triggers()? {
-                if let TriggerSpec::Queue(spec) = one.spec {
-                    let snapshot = trigger::latest(state, &one.unit)?.0.snapshot;
-                    let (app, name) = (one.unit.key.app, one.unit.key.name);
-                    found.insert(one.unit.uid, Standing { app, name, snapshot, spec });
+            for one in held::live_triggers(state)? {
+                let held::LiveTrigger { unit, app, name, snapshot, spec, .. } = one;
+                if let TriggerSpec::Queue(spec) = spec {
+                    found.insert(unit, Standing { app, name, snapshot, spec });
                 }
             }
             Ok(found)
@@ -191,7 +192,11 @@ impl Folio {
     async fn call(&self, trigger: &Standing, message: &Message) -> Result<Delivered, String> {
         let spec = &trigger.spec;
         let mut why = "nothing was called".to_owned();
+        let mut stamp = None;
         for _ in 0..=spec.retries_max.unwrap_or(0) {
+            let release = self.stamped(&trigger.app, stamp.as_ref()).await;
+            let release = release.map_err(|error| error.to_string())?;
+            stamp = release.as_ref().map(|release| release.id.clone());
             let Some(function) = self.one_of(&spec.targets) else { return Err(why) };
             let envelope = Envelope::new("POST", "/")
                 .body(spec.content_type(), message.body.clone())
@@ -205,7 +210,8 @@ impl Folio {
                     spec.error_topic.as_deref().unwrap_or(""),
                 );
             let id = format!("message {} {}", trigger.name, message.id);
-            why = match self.deliver((&trigger.app, &function), &id, envelope).await {
+            let to = (&trigger.app, &function);
+            why = match self.deliver(to, &id, envelope, release.as_ref()).await {
                 Ok(answer) if answer.status < 400 => return Ok(answer),
                 Ok(answer) => format!("{function} answered {}", answer.status),
                 Err(error) => error.to_string(),

@@ -5,9 +5,13 @@
 //! it can be reached, the tags on it and what is live are pointers.
 
 mod error;
-mod live;
+pub(crate) mod held;
+pub(crate) mod live;
 mod make;
+mod policy;
 mod removal;
+mod retention;
+mod split;
 mod tags;
 pub(crate) mod view;
 
@@ -15,16 +19,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use folio_model::{
-    AppName, AppPlan, Live, LiveMode, Place, Pointer, ReleaseId, ReleaseIdError, ReleaseState,
-    VersionId,
+    AppName, AppPlan, FULL_WEIGHT, Live, LiveMode, Place, Pointer, ReleaseId, ReleaseIdError,
+    ReleaseState, Timestamp, VersionId, percent,
 };
 
 pub use self::error::Error;
 pub use self::live::LiveMove;
-pub(crate) use self::make::make;
 pub use self::make::{OverLimit, PinnedAt, Released};
-pub(crate) use self::removal::expiry;
-pub use self::removal::{Deletion, Expiry, KeptRelease};
+pub(crate) use self::make::{expire, make};
+pub use self::policy::{Keeping, PolicyChange, PolicyPart};
+pub use self::removal::{Deletion, ExpiredRelease, Expiry, KeptRelease};
+pub use self::split::{LiveSplit, LiveView};
 pub use self::view::{AppVersionView, ReleaseLabel, ReleaseView};
 use crate::history::{self, Moment};
 use crate::ports::{Releases, StandingRelease, State, StoreError};
@@ -189,15 +194,23 @@ pub(crate) struct Standing {
     /// What is live, and the entry that made it so.
     pub(crate) live: Option<(Live, u64)>,
     pub(crate) plan: AppPlan,
+    /// Releases that had all the traffic before, and until when, where clients stay with them.
+    pub(crate) lately: Vec<(ReleaseId, Timestamp)>,
 }
 
 impl Standing {
     pub(crate) fn read(state: &dyn State, app: &AppName) -> Result<Self, StoreError> {
+        let (live, plan) = (live(state, app)?, plan(state, app)?);
+        let lately = match (&plan.policy.skew, &live) {
+            (Some(_), Some((live, _))) => live::lately(state, app, live)?,
+            _ => Vec::new(),
+        };
         Ok(Self {
             accessible: state.releases(app, Releases::Accessible)?,
             tags: state.release_tags(app)?,
-            live: live(state, app)?,
-            plan: plan(state, app)?,
+            live,
+            plan,
+            lately,
         })
     }
 
@@ -221,10 +234,14 @@ impl Standing {
 
     /// What keeps a release from expiring, in words.
     pub(crate) fn protectors(&self, release: &ReleaseId) -> Vec<String> {
-        let live = self.live_share(release).map(|_| "live".to_owned());
+        let live = self.live_share(release).map(|share| match share {
+            FULL_WEIGHT => "live".to_owned(),
+            share => format!("live {}", percent(share)),
+        });
         let latest = self.latest().filter(|latest| *latest == release).map(|_| "latest".to_owned());
         let tags = self.tags_on(release).map(|tag| format!("tag {tag}"));
-        live.into_iter().chain(latest).chain(tags).collect()
+        let kept = self.plan.policy.kept.contains(release).then(|| "kept".to_owned());
+        live.into_iter().chain(latest).chain(tags).chain(kept).collect()
     }
 }
 

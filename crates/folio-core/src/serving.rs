@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use folio_model::{AppName, Kind, Number, Qualifier, Reference, RuntimeKind, UnitUid};
+use folio_model::{AppName, Kind, Number, Qualifier, Reference, ReleaseId, RuntimeKind, UnitUid};
 use tokio::sync::OnceCell;
 
 pub use self::assets::{Asset, AssetDirectory, AssetEntry, AssetFile, Encoded};
@@ -30,7 +30,7 @@ pub use self::plans::MeasuredVersion;
 pub(crate) use self::plans::Running;
 pub use self::read::Unready;
 pub(crate) use self::refresh::Unsettled;
-pub use self::sites::{Follower, Route, Shown, Site};
+pub use self::sites::{Follower, Route, Shown, Site, SiteSkew};
 pub use self::split::Split;
 pub(crate) use self::tasks::Tasks;
 
@@ -201,6 +201,11 @@ impl Serving {
     /// What one version did since the server started, if it was ever led to.
     pub(crate) fn measured_version(&self, unit: UnitUid, number: Number) -> Option<Measured> {
         self.plans.measured_version(unit, number)
+    }
+
+    /// What one release answered since the server started, if it was ever shown.
+    pub(crate) fn measured_release(&self, app: &AppName, release: &ReleaseId) -> Option<Measured> {
+        self.sites.measured(app, release)
     }
 
     /// Gives a slot what was read of it. Returns false if that must be read again, because only now it is noted

@@ -3,8 +3,8 @@
 //! Each timer has one task in the queue, due at its next slot; its cursor, the slot before, decides what comes
 //! next, never the clock. A scheduler leases the task and, in one transaction of the queue, puts the next one
 //! and the fires of its slots in its place. A clock that goes back finds nothing due; one that goes forward
-//! finds slots that were missed, which the timer's policy runs or skips, never silently. Start at
-//! [`Folio::run_timers`]; `fire` runs what is due.
+//! finds slots that were missed, which the timer's policy runs or skips, never silently. What a timer says is what the
+//! live release has of it, and a fire is stamped with that release. Start at [`Folio::run_timers`]; `fire` runs what is due.
 
 mod fire;
 mod report;
@@ -14,7 +14,9 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Duration;
 
-use folio_model::{AppName, Digest, Misfire, Name, TimerSpec, Timestamp, TriggerSpec, UnitUid};
+use folio_model::{
+    AppName, Digest, Misfire, Name, ReleaseId, TimerSpec, Timestamp, TriggerSpec, UnitUid,
+};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
@@ -25,6 +27,7 @@ pub use self::schedule::{Schedule, ScheduleError};
 use self::fire::{Action, Fire};
 use self::schedule::Range;
 use crate::ports::{Lease, Page, Queue, State, StoreError, Task};
+use crate::release::held;
 use crate::{Folio, trigger};
 
 /// What the queue calls timers that wait for their slot.
@@ -50,6 +53,9 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 #[serde(rename_all = "camelCase")]
 struct Waiting {
     unit: UnitUid,
+    /// The app; found by the unit in what was written before apps were noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    app: Option<AppName>,
     /// What the timer said when the slot was found.
     snapshot: Digest,
     /// The slot before, or the moment the timer became what it says.
@@ -64,8 +70,12 @@ struct Standing {
     name: Name,
     snapshot: Digest,
     spec: TimerSpec,
+    /// The release that has it so.
+    release: ReleaseId,
     /// When it became that.
     since: Timestamp,
+    /// Since when the release is live.
+    live_since: Timestamp,
 }
 
 /// What becomes of the slots that came.
@@ -142,17 +152,19 @@ impl Folio {
     pub async fn wind_up(&self, after: Option<u64>) -> Result<(), StoreError> {
         let concerned = self.look(move |state| match after {
             None => {
-                let all = state.triggers()?.into_iter();
-                Ok(all.map(|one| one.unit.uid).collect::<BTreeSet<_>>())
+                let all = held::live_triggers(state)?.into_iter();
+                Ok(all.map(|one| (one.app, one.unit)).collect::<BTreeSet<_>>())
             }
             Some(after) => {
-                let entries = state.entries(None, Page { after, limit: usize::MAX })?;
-                let edits = entries.iter().flat_map(|entry| &entry.edits);
-                Ok::<_, StoreError>(edits.filter_map(folio_model::Edit::unit).collect())
+                let mut concerned = BTreeSet::new();
+                for entry in state.entries(None, Page { after, limit: usize::MAX })? {
+                    concerned.extend(held::touched(state, &entry)?);
+                }
+                Ok::<_, StoreError>(concerned)
             }
         });
-        for unit in concerned.await? {
-            self.wind(unit).await?;
+        for (app, unit) in concerned.await? {
+            self.wind(app, unit).await?;
         }
         Ok(())
     }
@@ -161,19 +173,20 @@ impl Folio {
     pub async fn schedule_timers(&self) -> Result<(), StoreError> {
         let Some(queue) = &self.queue else { return Ok(()) };
         while let Some(lease) = queue.lease(TOPIC, self.clock.now(), LEASE).await? {
-            if let Some(unit) = self.hand_over(queue.as_ref(), lease).await? {
+            if let Some((app, unit)) = self.hand_over(queue.as_ref(), lease).await? {
                 // Whoever wanted to wind it meanwhile found it taken.
-                Box::pin(self.wind(unit)).await?;
+                Box::pin(self.wind(app, unit)).await?;
             }
         }
         Ok(())
     }
 
     /// Has one timer wait as it stands now, if it is one.
-    async fn wind(&self, unit: UnitUid) -> Result<(), StoreError> {
+    async fn wind(&self, app: AppName, unit: UnitUid) -> Result<(), StoreError> {
         let Some(queue) = &self.queue else { return Ok(()) };
         loop {
-            let Some(timer) = self.look(move |state| standing(state, unit)).await? else {
+            let of = app.clone();
+            let Some(timer) = self.look(move |state| standing(state, &of, unit)).await? else {
                 return Ok(());
             };
             let now = self.clock.now();
@@ -196,28 +209,41 @@ impl Folio {
         &self,
         queue: &dyn Queue,
         lease: Lease,
-    ) -> Result<Option<UnitUid>, StoreError> {
+    ) -> Result<Option<(AppName, UnitUid)>, StoreError> {
         let Ok(waiting) = serde_json::from_value::<Waiting>(lease.task.body) else {
             tracing::error!(task = lease.task.name, "A timer's task makes no sense");
             queue.done(lease.token).await?;
             return Ok(None);
         };
-        let unit = waiting.unit;
-        let (timer, before) = self
+        let (of, now) = (waiting.clone(), self.clock.now());
+        let (timer, living, before) = self
             .look(move |state| {
-                let timer = standing(state, waiting.unit)?;
-                let before = trigger::spec(state, waiting.snapshot)?;
-                Ok::<_, StoreError>((timer, before))
+                let living = state.unit_by_uid(of.unit)?;
+                let app = of.app.or_else(|| living.as_ref().map(|unit| unit.key.app.clone()));
+                let timer = match app {
+                    Some(app) => standing(state, &app, of.unit)?,
+                    None => None,
+                };
+                let before = trigger::spec(state, of.snapshot)?;
+                Ok::<_, StoreError>((timer, living, before))
             })
             .await?;
         let Some(timer) = timer else {
-            queue.done(lease.token).await?;
+            match (living, before) {
+                // It may be live again; until then its slots pass.
+                (Some(_), TriggerSpec::Timer(spec)) => {
+                    let passed = Waiting { cursor: whole_second(now), ..waiting };
+                    queue.replace(lease.token, vec![passed.task(&spec, now)]).await?;
+                }
+                _ => drop(queue.done(lease.token).await?),
+            }
             return Ok(None);
         };
-        let (now, mut tasks) = (self.clock.now(), Vec::new());
+        let (app, unit) = (timer.app.clone(), timer.unit);
+        let mut tasks = Vec::new();
         let mut cursor = waiting.cursor;
         if waiting.snapshot != timer.snapshot {
-            let until = timer.since.min(now);
+            let until = timer.live_since.min(now);
             if let TriggerSpec::Timer(spec) = before {
                 let old = Standing { spec, snapshot: waiting.snapshot, ..timer.clone() };
                 tasks.extend(self.came(&old, cursor, (until, now)).fires);
@@ -228,7 +254,7 @@ impl Folio {
         tasks.extend(came.fires);
         tasks.push(timer.waiting(came.cursor, now));
         let replaced = queue.replace(lease.token, tasks).await?;
-        Ok(replaced.then_some(unit))
+        Ok(replaced.then_some((app, unit)))
     }
 
     /// What becomes of the slots after a cursor and up to a moment, seen from now.
@@ -270,22 +296,29 @@ impl Folio {
 impl Standing {
     /// The task that waits for the slot after a cursor; for ever if there is no more, so that the cursor is kept.
     fn waiting(&self, cursor: Timestamp, now: Timestamp) -> Task {
-        let due = match Schedule::of(&self.spec) {
-            Ok(schedule) => schedule.next(cursor).unwrap_or(Timestamp::MAX),
-            Err(error) => {
-                // Its time zone may be known again when the host has been seen to.
-                tracing::error!(%error, timer.name = %self.name, "Timer `{}` cannot be run", self.name);
-                now.checked_add(SCHEDULE_PAUSE).unwrap_or(Timestamp::MAX)
-            }
-        };
-        let body = Waiting { unit: self.unit, snapshot: self.snapshot, cursor };
-        let body = serde_json::to_value(&body).expect("timers have string keys");
-        Task { name: name(self.unit), topic: TOPIC.to_owned(), body, due }
+        let (app, snapshot) = (Some(self.app.clone()), self.snapshot);
+        Waiting { unit: self.unit, app, snapshot, cursor }.task(&self.spec, now)
     }
 
     fn fire(&self, slot: Timestamp, action: Action) -> Fire {
         let (app, name) = (self.app.clone(), self.name.clone());
-        Fire { unit: self.unit, app, name, snapshot: self.snapshot, slot, action }
+        let release = Some(self.release.clone());
+        Fire { unit: self.unit, app, name, snapshot: self.snapshot, release, slot, action }
+    }
+}
+
+impl Waiting {
+    fn task(&self, spec: &TimerSpec, now: Timestamp) -> Task {
+        let due = match Schedule::of(spec) {
+            Ok(schedule) => schedule.next(self.cursor).unwrap_or(Timestamp::MAX),
+            Err(error) => {
+                // Its time zone may be known again when the host has been seen to.
+                tracing::error!(%error, timer.unit = %self.unit, "A timer cannot be run");
+                now.checked_add(SCHEDULE_PAUSE).unwrap_or(Timestamp::MAX)
+            }
+        };
+        let body = serde_json::to_value(self).expect("timers have string keys");
+        Task { name: name(self.unit), topic: TOPIC.to_owned(), body, due }
     }
 }
 
@@ -299,19 +332,15 @@ fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
-/// A timer as it stands; none if the unit is gone or is no timer.
-fn standing(state: &dyn State, unit: UnitUid) -> Result<Option<Standing>, StoreError> {
-    let found = state.unit_by_uid(unit)?;
-    let Some(found) = found.filter(|unit| unit.key.kind == folio_model::Kind::Trigger) else {
-        return Ok(None);
-    };
-    if found.latest.is_none() {
-        return Ok(None);
-    }
-    let (version, spec) = trigger::latest(state, &found)?;
-    let TriggerSpec::Timer(spec) = spec else { return Ok(None) };
-    let entry = state.entry(found.revision)?;
-    let since = entry.map_or(version.created_at, |entry| entry.at);
-    let (app, name) = (found.key.app, found.key.name);
-    Ok(Some(Standing { unit, app, name, snapshot: version.snapshot, spec, since }))
+/// A timer as the live release has it; none if it has no such timer.
+fn standing(
+    state: &dyn State,
+    app: &AppName,
+    unit: UnitUid,
+) -> Result<Option<Standing>, StoreError> {
+    let Some(found) = held::live_trigger(state, app, unit)? else { return Ok(None) };
+    let TriggerSpec::Timer(spec) = found.spec else { return Ok(None) };
+    let since = state.entry(found.revision)?.map_or(found.live_since, |entry| entry.at);
+    let held::LiveTrigger { app, name, snapshot, release, live_since, .. } = found;
+    Ok(Some(Standing { unit, app, name, snapshot, spec, release, since, live_since }))
 }

@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::Folio;
 use crate::deliver::Envelope;
 use crate::ports::{Lease, Page, Queue, State, StoreError, Task};
+use crate::release::held;
 
 /// What the queue calls watches.
 const TOPIC: &str = "watch";
@@ -193,10 +194,15 @@ impl Folio {
         event: &Event,
     ) -> Result<(), String> {
         let mut why = "nothing was called".to_owned();
+        let mut stamp = None;
         for attempt in 1..=TRIES_MAX {
             let Some(function) = self.one_of(&watch.spec.targets) else { return Err(why) };
             let id = format!("watch {} {} {}", watch.unit, entry.seq, event.unit);
-            let said = self.deliver((&watch.app, &function), &id, envelope(entry, event)).await;
+            let release = self.stamped(&watch.app, stamp.as_ref()).await;
+            let release = release.map_err(|error| error.to_string())?;
+            stamp = release.as_ref().map(|release| release.id.clone());
+            let (to, said) = ((&watch.app, &function), envelope(entry, event));
+            let said = self.deliver(to, &id, said, release.as_ref()).await;
             why = match said {
                 Ok(answer) if answer.status < 400 => return Ok(()),
                 Ok(answer) => format!("{function} answered {}", answer.status),
@@ -225,11 +231,10 @@ fn task_name(unit: UnitUid) -> String {
 
 fn watches(state: &dyn State) -> Result<Vec<Standing>, StoreError> {
     let mut watches = Vec::new();
-    for one in state.triggers()? {
-        let TriggerSpec::Watch(spec) = one.spec else { continue };
+    for one in held::live_triggers(state)? {
         // Its own making, and what came before, is not news to it.
-        let since = one.unit.revision;
-        let (unit, app, name) = (one.unit.uid, one.unit.key.app, one.unit.key.name);
+        let held::LiveTrigger { unit, app, name, spec, revision: since, .. } = one;
+        let TriggerSpec::Watch(spec) = spec else { continue };
         watches.push(Standing { unit, app, name, spec, since });
     }
     Ok(watches)

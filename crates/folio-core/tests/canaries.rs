@@ -107,7 +107,7 @@ async fn one_that_answers_well_gets_everything_step_by_step() {
         assert_eq!(running.shares().await, [(1, 5_000), (2, 5_000)]);
         running.calls("hello@v2", 4).await;
         running.look().await;
-        assert_eq!(running.canary().await.window.unwrap().requests, 4);
+        assert_eq!(running.canary().await.window.unwrap().new.requests, 4);
         assert_eq!(running.shares().await, [(1, 5_000), (2, 5_000)], "its time is not over");
         running.world.clock.jump(60);
         running.look().await;

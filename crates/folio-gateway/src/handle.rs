@@ -11,7 +11,7 @@ use folio_core::Folio;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
 use folio_model::{Access, RuntimeKind};
-use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, ORIGIN, SET_COOKIE, UPGRADE};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, UPGRADE};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -21,18 +21,18 @@ use tracing::Instrument as _;
 use crate::access::Record;
 use crate::assets::{Asked, Caching, Encoder, Kept};
 use crate::body::{Breach, Download, upload};
-use crate::choose::{bearer, choose};
+use crate::choose::{Client, bearer};
 use crate::headers::{
-    FOLIO_APP_VERSION, FOLIO_CALLER, FOLIO_RELEASE, FOLIO_REQUEST_ID, FOLIO_VERSION, FORWARDED_FOR,
-    FORWARDED_HOST, FORWARDED_PROTO, ROBOTS, connection_words, settle_length, strip_request,
-    strip_response,
+    FOLIO_CALLER, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO, connection_words, settle_length,
+    strip_request, strip_response,
 };
 use crate::matcher::Meant;
 use crate::named::{named_host, named_release};
 use crate::problem::{Problem, accept};
-use crate::served::{Served, View};
+use crate::seen::Seen;
+use crate::served::View;
 use crate::settings::Settings;
-use crate::table::{Absent, Aim, Named, Release, Table};
+use crate::table::{Absent, Named, Table};
 use crate::wire::{Tunnel, Wire};
 use crate::{cors, path, webhook};
 
@@ -44,20 +44,6 @@ pub(crate) struct Gateway {
     pub(crate) is_stopping: AtomicBool,
     pub(crate) kept: Arc<Kept>,
     pub(crate) encoder: Encoder,
-}
-
-/// What became known of a request on its way, for its answer.
-struct Seen {
-    id: RequestId,
-    /// The route, if it says something to browsers on other sites.
-    cors: Option<Arc<Served>>,
-    origin: Option<HeaderValue>,
-    version: Option<HeaderValue>,
-    cookie: Option<HeaderValue>,
-    /// The release that answers.
-    release: Option<Arc<Release>>,
-    /// Whether it was asked for by name, so that no index is to know it.
-    by_name: bool,
 }
 
 /// A request that found its route.
@@ -146,6 +132,7 @@ impl Gateway {
                 problem.to_response(id, accept.as_ref())
             });
             record.answered(response.status(), seen.version.as_ref());
+            seen.count(response.status());
             seen.mark(response.headers_mut());
             response.map(|body| Download::new(body, record))
         }
@@ -270,25 +257,27 @@ impl Gateway {
         let decoded = path::check(parts.uri.path())?;
         let table = self.table.load();
         let release = named_release(&parts.headers)?;
+        let client = Client { wire, headers: &parts.headers };
         if let Some(wanted) = cors::preflight_method(&parts.method, &parts.headers)
-            && let Ok(Aim { meant: Meant::Route(found), release, named, .. }) =
-                table.find(&host, release, (&decoded, &wanted))
+            && let Ok(aim) = table.find((&host, release), (&decoded, &wanted), &client)
+            && let Meant::Route(found) = &aim.meant
             && found.value.cors.is_some()
         {
-            seen.reach(release, named);
+            seen.reach(&aim);
             seen.meet(found.value, &parts.headers);
             return Ok(Admission::Preflight);
         }
-        let aim = match table.find(&host, release, (&decoded, &parts.method)) {
+        let aim = match table.find((&host, release), (&decoded, &parts.method), &client) {
             Ok(aim) => aim,
             Err(absent) => return Ok(Admission::Absent(absent)),
         };
-        seen.reach(aim.release, aim.named);
+        seen.reach(&aim);
         if let Some((hit, status)) = aim.file {
             let asked = Asked::new(hit, (&parts.method, &parts.uri, &parts.headers));
             let caching = match aim.named {
                 Named::Id => Caching::Forever,
                 Named::Header => Caching::Private,
+                Named::Live if aim.varies => Caching::Own,
                 Named::Live | Named::Name => Caching::AsSaid,
             };
             return Ok(Admission::Asset(Box::new(Asked { status, caching, ..asked })));
@@ -299,7 +288,7 @@ impl Gateway {
                 if found.broken {
                     return Err(Problem::broken_route());
                 }
-                let (plan, cookie) = choose(wire, found.value, &parts.headers)?;
+                let (plan, cookie) = client.choose(found.value)?;
                 seen.cookie = cookie;
                 seen.version = Some(version(&plan));
                 let own = |(name, value): (&Arc<str>, &str)| (Arc::clone(name), value.to_owned());
@@ -316,45 +305,6 @@ impl Gateway {
             Meant::NoRoute => Err(Problem::no_route()),
             Meant::NoLive => Err(Problem::no_live()),
             Meant::NoHost => Err(Problem::no_host()),
-        }
-    }
-}
-
-impl Seen {
-    fn new(id: RequestId) -> Self {
-        let (cors, origin, version, cookie, release) = (None, None, None, None, None);
-        Self { id, cors, origin, version, cookie, release, by_name: false }
-    }
-
-    fn reach(&mut self, release: Option<&Arc<Release>>, named: Named) {
-        (self.release, self.by_name) = (release.cloned(), named != Named::Live);
-    }
-
-    fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
-        if route.cors.is_some() {
-            self.origin = headers.get(ORIGIN).cloned();
-            self.cors = Some(Arc::clone(route));
-        }
-    }
-
-    /// Adds what every answer says.
-    fn mark(&mut self, headers: &mut HeaderMap) {
-        headers.insert(FOLIO_REQUEST_ID, id_value(self.id));
-        if let Some(version) = self.version.take() {
-            headers.insert(FOLIO_VERSION, version);
-        }
-        if let Some(release) = self.release.take() {
-            headers.insert(FOLIO_RELEASE, release.id.clone());
-            headers.insert(FOLIO_APP_VERSION, release.app_version.clone());
-        }
-        if self.by_name {
-            headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
-        }
-        if let Some(cookie) = self.cookie.take() {
-            headers.append(SET_COOKIE, cookie);
-        }
-        if let Some(cors) = self.cors.as_ref().and_then(|route| route.cors.as_ref()) {
-            cors.answer(self.origin.as_ref(), headers);
         }
     }
 }
@@ -486,14 +436,4 @@ fn version(plan: &Plan) -> HeaderValue {
     text.push('@');
     text.push_str(at);
     HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).expect("names and ids are plain text")
-}
-
-fn id_value(id: RequestId) -> HeaderValue {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = [0; 32];
-    for (at, byte) in id.0.to_be_bytes().into_iter().enumerate() {
-        text[at * 2] = DIGITS[usize::from(byte >> 4)];
-        text[at * 2 + 1] = DIGITS[usize::from(byte & 15)];
-    }
-    HeaderValue::from_bytes(&text).expect("digits are plain text")
 }

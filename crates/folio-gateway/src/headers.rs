@@ -11,6 +11,9 @@ pub(crate) const FOLIO_VERSION: HeaderName = HeaderName::from_static("folio-vers
 pub(crate) const FOLIO_REQUEST_ID: HeaderName = HeaderName::from_static("folio-request-id");
 pub(crate) const FOLIO_CALLER: HeaderName = HeaderName::from_static("folio-caller");
 pub(crate) const FOLIO_RELEASE: HeaderName = HeaderName::from_static("folio-release");
+pub(crate) const FOLIO_RELEASE_FALLBACK: HeaderName =
+    HeaderName::from_static("folio-release-fallback");
+pub(crate) const FOLIO_PIN: HeaderName = HeaderName::from_static("folio-pin");
 pub(crate) const FOLIO_APP_VERSION: HeaderName = HeaderName::from_static("folio-app-version");
 pub(crate) const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");

@@ -141,7 +141,7 @@ impl Matcher {
 
     /// The name of a host that an app's route may answer to. A host of the platform is its app's, and a release's
     /// is nobody's, whoever names it.
-    fn own_host(&self, app: &str, host: &str) -> Option<Arc<str>> {
+    pub(crate) fn own_host(&self, app: &str, host: &str) -> Option<Arc<str>> {
         let Ok(Authority { host, port: None }) = Authority::parse(host) else { return None };
         let own = match host.place(&self.domain) {
             Place::App(owner) => owner == app,

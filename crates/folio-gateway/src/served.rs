@@ -41,6 +41,16 @@ pub(crate) enum Stickiness {
     Nothing,
 }
 
+impl Stickiness {
+    pub(crate) fn of(sticky: &Sticky) -> Self {
+        match sticky {
+            Sticky::Header(name) => name.parse().map_or(Self::Nothing, Self::Header),
+            Sticky::Cookie(name) => Self::Cookie(name.clone()),
+            Sticky::Address => Self::Address,
+        }
+    }
+}
+
 /// What decides which of several versions answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
@@ -59,11 +69,7 @@ impl Served {
             RoutePath::Prefix { keep: false, .. } => View::Rest,
             RoutePath::Prefix { keep: true, .. } => View::Whole,
         };
-        let sticky = spec.sticky.as_ref().map(|sticky| match sticky {
-            Sticky::Header(name) => name.parse().map_or(Stickiness::Nothing, Stickiness::Header),
-            Sticky::Cookie(name) => Stickiness::Cookie(name.clone()),
-            Sticky::Address => Stickiness::Address,
-        });
+        let sticky = spec.sticky.as_ref().map(Stickiness::of);
         let cors = spec.cors.as_ref().map(|cors| CorsHeaders::new(cors, &spec.methods));
         Self { route: Arc::clone(route), view, sticky, cors }
     }
@@ -78,11 +84,8 @@ impl Served {
             [(only, _)] => only,
             targets => {
                 let weights = targets.iter().map(|(_, weight)| *weight);
-                let at = match **key {
-                    Key::Draw(bits) => by_draw(weights, draw(bits)),
-                    Key::Client(key) => by_client(weights, key),
-                };
-                &targets[at].0
+                let seeds = 1_u64..;
+                &targets[key.pick(weights.zip(seeds))].0
             }
         };
         match &**slot.load() {
@@ -94,6 +97,17 @@ impl Served {
                     Key::Client(key) => split.pick_sticky(key),
                 },
             })),
+        }
+    }
+}
+
+impl Key {
+    /// Which of several shares it falls to, each with what tells it from the others. Each gets exactly its share of
+    /// all draws; a client keeps its own until a weight moves it towards another.
+    pub(crate) fn pick(self, shares: impl Iterator<Item = (u32, u64)>) -> usize {
+        match self {
+            Self::Draw(bits) => by_draw(shares.map(|(weight, _)| weight), draw(bits)),
+            Self::Client(key) => by_client(shares, key),
         }
     }
 }
@@ -118,10 +132,10 @@ fn by_draw(weights: impl Iterator<Item = u32>, draw: u32) -> usize {
 
 /// The target for a client: the highest bid, where a bid depends on its own weight only. So raising one weight
 /// moves clients towards that target and nowhere else.
-fn by_client(weights: impl Iterator<Item = u32>, key: u64) -> usize {
-    let bids = weights.zip(1_u64..).map(|(weight, at)| {
+fn by_client(shares: impl Iterator<Item = (u32, u64)>, key: u64) -> usize {
+    let bids = shares.map(|(weight, seed)| {
         #[expect(clippy::cast_precision_loss, reason = "the upper 53 bits fit a float exactly")]
-        let uniform = ((mix(key ^ mix(at)) >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
+        let uniform = ((mix(key ^ mix(seed)) >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
         f64::from(weight) / -uniform.ln()
     });
     let best = bids.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -171,8 +185,8 @@ mod tests {
         #[test]
         fn raising_a_weight_only_moves_clients_towards_it(from in 0..FULL_WEIGHT, more in 1..FULL_WEIGHT, key: u64) {
             let to = (from + more).min(FULL_WEIGHT);
-            let before = by_client([FULL_WEIGHT - from, from].into_iter(), key);
-            let after = by_client([FULL_WEIGHT - to, to].into_iter(), key);
+            let before = by_client([(FULL_WEIGHT - from, 1), (from, 2)].into_iter(), key);
+            let after = by_client([(FULL_WEIGHT - to, 1), (to, 2)].into_iter(), key);
             prop_assert!(before == after || after == 1);
         }
     }
@@ -180,7 +194,9 @@ mod tests {
     #[test]
     fn clients_are_spread_as_the_weights_say() {
         let clients = (0..20_000_u32).map(|at| key_of(&at.to_le_bytes()));
-        let hits = clients.filter(|key| by_client([2_500, 7_500].into_iter(), *key) == 0).count();
+        let hits = clients
+            .filter(|key| by_client([(2_500, 1), (7_500, 2)].into_iter(), *key) == 0)
+            .count();
         assert!((4_600..5_400).contains(&hits), "{hits} of 20000 clients for a quarter");
     }
 }

@@ -9,7 +9,9 @@ use folio_model::ReleaseId;
 use http::{HeaderValue, Method, StatusCode};
 
 use crate::assets::{self, Hit, Means, Mounts};
-use crate::authority::{Host, Place};
+use crate::authority::{Authority, Host, Place};
+use crate::choose::Client;
+use crate::live::{Chosen, Live};
 use crate::matcher::{Found, Matcher, Meant, Methods, OWN_PATHS, Paths, Patterns, differences};
 use crate::served::Served;
 
@@ -20,6 +22,8 @@ pub(crate) struct Table {
     live: Matcher,
     /// Apps by name.
     apps: BTreeMap<Arc<str>, App>,
+    /// Hosts that only a release names which shares what is live, with their apps.
+    hosts: BTreeMap<Arc<str>, Arc<str>>,
     patterns: Patterns,
 }
 
@@ -28,6 +32,7 @@ pub(crate) struct Table {
 struct App {
     site: Arc<Site>,
     releases: BTreeMap<ReleaseId, Arc<Release>>,
+    live: Live,
 }
 
 /// One release.
@@ -41,6 +46,8 @@ pub(crate) struct Release {
     mounts: Mounts,
     /// Its routes, but for those that have a host of their own, which is the live release's.
     paths: Paths<Arc<Served>>,
+    /// Those, by host.
+    hosts: BTreeMap<String, Paths<Arc<Served>>>,
 }
 
 /// What a request means.
@@ -53,6 +60,12 @@ pub(crate) struct Aim<'t, 'p> {
     pub(crate) release: Option<&'t Arc<Release>>,
     /// How the release was asked for.
     pub(crate) named: Named,
+    /// What keeps the client with the release.
+    pub(crate) cookie: Option<HeaderValue>,
+    /// Why it is not the release that the client began with.
+    pub(crate) fallback: Option<&'static str>,
+    /// Whether the same address may show something else to others.
+    pub(crate) varies: bool,
 }
 
 /// A static file that answers, and with which status.
@@ -103,12 +116,13 @@ impl Table {
         }
         let routes: Vec<_> = sites.iter().flat_map(|site| site.routes()).cloned().collect();
         let live = self.live.with(Arc::new(routes));
-        Self { live, apps, patterns: self.patterns.clone() }
+        let hosts = shared_hosts(&live, &apps);
+        Self { live, apps, hosts, patterns: self.patterns.clone() }
     }
 
     fn app(&self, site: &Arc<Site>, known: Option<&App>) -> App {
         let mut releases: BTreeMap<ReleaseId, Arc<Release>> = BTreeMap::new();
-        let mut base = known.and_then(|known| known.live()).cloned();
+        let mut base = known.and_then(|known| known.live.first()).cloned();
         for (id, shown) in &site.releases {
             let same = known.and_then(|known| known.releases.get(id));
             let release = match same {
@@ -118,16 +132,17 @@ impl Table {
             base.get_or_insert_with(|| Arc::clone(&release));
             releases.insert(id.clone(), release);
         }
-        App { site: Arc::clone(site), releases }
+        let live = Live::of(site, &releases);
+        App { site: Arc::clone(site), releases, live }
     }
 
-    /// What a request means. The path's percent escapes are undone; `named` is the release that it asks for beside
-    /// its host.
+    /// What a request of a client means. The path's percent escapes are undone; `named` is the release that it asks
+    /// for beside its host.
     pub(crate) fn find<'t, 'p>(
         &'t self,
-        host: &Host<'_>,
-        named: Option<&str>,
-        (path, method): (&'p str, &Method),
+        (host, named): (&Host<'_>, Option<&str>),
+        asked: (&'p str, &Method),
+        client: &Client<'_>,
     ) -> Result<Aim<'t, 'p>, Absent> {
         let by_host = match host.place(self.domain()) {
             Place::Release { app, release } => Some((app, release)),
@@ -135,15 +150,25 @@ impl Table {
         };
         let app = match (by_host, named) {
             (Some((app, _)), _) => Some(app),
-            (None, Some(_)) => self.live.app_of(host),
+            (None, Some(_)) => self.app_of(host),
             (None, None) => None,
         };
         let name = named.or(by_host.map(|(_, release)| release));
         if let (Some(app), Some(name)) = (app, name) {
-            let aim = self.by_name(app, name, (path, method))?;
+            let aim = self.by_name(app, name, asked, client)?;
             let by_header = named.is_some().then_some(Named::Header);
             return Ok(Aim { named: by_header.unwrap_or(aim.named), ..aim });
         }
+        Ok(self.by_host(host, asked, client))
+    }
+
+    /// What a request to an app's own host means.
+    fn by_host<'t, 'p>(
+        &'t self,
+        host: &Host<'_>,
+        (path, method): (&'p str, &Method),
+        client: &Client<'_>,
+    ) -> Aim<'t, 'p> {
         let meant = match self.live.find(host, path, method) {
             // A host of an app that leads nowhere is known all the same.
             Meant::NoHost if self.own(host).is_some() => Meant::NoRoute,
@@ -153,16 +178,24 @@ impl Table {
             Meant::Route(found) => self.apps.get(found.value.route.app.as_str()),
             _ => self.own(host),
         };
-        let release = app.and_then(App::live);
-        let meant = match (meant, app, release) {
-            (Meant::NoRoute, Some(_), None) => Meant::NoLive,
-            (meant, _, _) => meant,
+        let chosen = app.and_then(|app| app.live.choose(&app.releases, client));
+        let (Some(app), Some(Chosen { release, cookie, fallback })) = (app, chosen) else {
+            let meant = match (meant, app) {
+                (Meant::NoRoute, Some(_)) => Meant::NoLive,
+                (meant, _) => meant,
+            };
+            return Aim::of(meant);
         };
-        let (meant, file) = match (app, release) {
-            (Some(app), Some(release)) => app.file(release, meant, (path, method)),
-            _ => (meant, None),
+        // All hosts know the routes of the first that is live; the others' are their own.
+        let meant = match app.live.first().is_some_and(|first| Arc::ptr_eq(first, release)) {
+            true => meant,
+            false => release.find(host.name(), (path, method)),
         };
-        Ok(Aim { meant, file, release, named: Named::Live })
+        let (meant, file) = app.file(release, meant, (path, method));
+        // What everybody may keep must not keep anybody with a release.
+        let cookie = cookie.filter(|_| !assets::is_fingerprinted(path));
+        let varies = app.live.varies();
+        Aim { file, release: Some(release), cookie, fallback, varies, ..Aim::of(meant) }
     }
 
     fn by_name<'t, 'p>(
@@ -170,38 +203,45 @@ impl Table {
         app: &str,
         name: &str,
         (path, method): (&'p str, &Method),
+        client: &Client<'_>,
     ) -> Result<Aim<'t, 'p>, Absent> {
         let absent = || Absent { app: app.to_owned(), release: name.to_owned() };
         let Some(known) = self.apps.get(app) else {
-            let meant = Meant::NoHost;
-            return Ok(Aim { meant, file: None, release: None, named: Named::Name });
+            return Ok(Aim { named: Named::Name, ..Aim::of(Meant::NoHost) });
         };
-        let shown = known.site.release(name).ok_or_else(absent)?;
-        let release = known.releases.get(&shown.id).ok_or_else(absent)?;
-        let meant = match release.paths.find(path, method) {
-            Found::Route(found) => Meant::Route(found),
-            Found::Methods(methods) => Meant::Methods(methods),
-            Found::Nothing => Meant::NoRoute,
+        let chosen = match name {
+            "live" => known.live.choose(&known.releases, client).map(|chosen| chosen.release),
+            _ => known.site.release(name).and_then(|shown| known.releases.get(&shown.id)),
         };
+        let release = chosen.ok_or_else(absent)?;
+        let meant = release.find(None, (path, method));
         let (meant, file) = known.file(release, meant, (path, method));
-        let own = name.eq_ignore_ascii_case(shown.id.as_str());
+        let own = name.eq_ignore_ascii_case(release.shown.id.as_str());
         let named = if own { Named::Id } else { Named::Name };
-        Ok(Aim { meant, file, release: Some(release), named })
+        Ok(Aim { file, release: Some(release), named, ..Aim::of(meant) })
+    }
+
+    /// The app that a host is of, if it is of one.
+    fn app_of<'a>(&'a self, host: &'a Host<'_>) -> Option<&'a str> {
+        let named = || host.name().and_then(|name| self.hosts.get(name)).map(|app| &**app);
+        self.live.app_of(host).or_else(named)
     }
 
     /// The app whose own host it is.
     fn own(&self, host: &Host<'_>) -> Option<&App> {
-        self.live.app_of(host).and_then(|app| self.apps.get(app))
+        self.app_of(host).and_then(|app| self.apps.get(app))
+    }
+}
+
+impl<'t, 'p> Aim<'t, 'p> {
+    /// What a request means of which nothing else is known.
+    fn of(meant: Meant<'t, 'p>) -> Self {
+        let (file, release, cookie, fallback) = (None, None, None, None);
+        Self { meant, file, release, named: Named::Live, cookie, fallback, varies: false }
     }
 }
 
 impl App {
-    /// The release that the app's own host shows.
-    fn live(&self) -> Option<&Arc<Release>> {
-        let (shown, _) = self.site.live.first()?;
-        self.releases.get(&shown.id)
-    }
-
     /// Lets static files answer where they come before routes: a file whose item's path is at least as long as the
     /// route's, then routes, then what stands in for files that are not there.
     fn file<'t, 'p>(
@@ -261,21 +301,77 @@ impl Release {
             Some(base) => (&base.shown.routes, base.paths.clone()),
             None => (&none, Paths::default()),
         };
+        let mut hosts = base.map(|base| base.hosts.clone()).unwrap_or_default();
         let (gone, new) = differences(before, &shown.routes);
-        for route in gone.into_iter().filter(|route| route.spec.host.is_none()) {
+        for route in gone {
             let is_it = |served: &Arc<Served>| Arc::ptr_eq(&served.route, route);
-            paths.remove(&route.spec.path, is_it, patterns);
+            match route.spec.host.as_deref().map(host_name) {
+                None => paths.remove(&route.spec.path, is_it, patterns),
+                Some(host) => {
+                    if let Some(own) = host.and_then(|host| hosts.get_mut(&host)) {
+                        own.remove(&route.spec.path, is_it, patterns);
+                    }
+                }
+            }
         }
-        for route in new.into_iter().filter(|route| route.spec.host.is_none()) {
-            add(&mut paths, route, patterns);
+        for route in new {
+            match route.spec.host.as_deref().map(host_name) {
+                None => add(&mut paths, route, patterns),
+                Some(Some(host)) => add(hosts.entry(host).or_default(), route, patterns),
+                Some(None) => {}
+            }
         }
+        hosts.retain(|_, paths| !paths.is_empty());
         let value = |text: &str| {
             HeaderValue::from_str(text).expect("ids are letters, digits, dots, dashes, underscores")
         };
         let (id, app_version) = (value(shown.id.as_str()), value(shown.app_version.as_str()));
         let mounts = Mounts::of(shown);
-        Self { shown: Arc::clone(shown), id, app_version, mounts, paths }
+        Self { shown: Arc::clone(shown), id, app_version, mounts, paths, hosts }
     }
+
+    /// The route that a path means, those first that name the host.
+    fn find<'t, 'p>(
+        &'t self,
+        host: Option<&str>,
+        (path, method): (&'p str, &Method),
+    ) -> Meant<'t, 'p> {
+        if path.starts_with(OWN_PATHS) {
+            return Meant::NoRoute;
+        }
+        let mut other = Methods::NONE;
+        let own = host.and_then(|host| self.hosts.get(host));
+        for paths in own.into_iter().chain([&self.paths]) {
+            match paths.find(path, method) {
+                Found::Route(found) => return Meant::Route(found),
+                Found::Methods(methods) => other = other.or(methods),
+                Found::Nothing => {}
+            }
+        }
+        if other.is_empty() { Meant::NoRoute } else { Meant::Methods(other) }
+    }
+}
+
+/// The name of a host as requests have it.
+fn host_name(host: &str) -> Option<String> {
+    let authority = Authority::parse(host).ok()?;
+    authority.host.name().map(str::to_owned)
+}
+
+/// Hosts that only a release names which shares what is live. One that anybody else has stays theirs.
+fn shared_hosts(live: &Matcher, apps: &BTreeMap<Arc<str>, App>) -> BTreeMap<Arc<str>, Arc<str>> {
+    let mut hosts = BTreeMap::new();
+    for (name, app) in apps {
+        for release in app.live.releases().skip(1) {
+            for host in release.hosts.keys() {
+                let known = Authority::parse(host).is_ok_and(|at| live.app_of(&at.host).is_some());
+                if !known && live.own_host(name, host).is_some() {
+                    hosts.entry(Arc::from(host.as_str())).or_insert_with(|| Arc::clone(name));
+                }
+            }
+        }
+    }
+    hosts
 }
 
 fn add(paths: &mut Paths<Arc<Served>>, route: &Arc<Route>, patterns: &Patterns) {

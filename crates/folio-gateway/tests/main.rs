@@ -15,5 +15,6 @@ mod protocols;
 mod releases;
 mod routes;
 mod runtime;
+mod splits;
 mod stopping;
 mod world;

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FULL_WEIGHT, Name, Number, Owner, Reference, Share, Target, UnitUid, VersionId, Weights,
+    FULL_WEIGHT, LiveShare, Name, Number, Owner, Reference, ReleaseId, Share, Sticky, Target,
+    UnitUid, VersionId, Weights,
 };
 
 /// A canary as it stands.
@@ -55,6 +56,16 @@ pub enum CanarySubject {
         /// The version it is to point to.
         new: Number,
     },
+    /// Two releases that share what is live.
+    Live {
+        /// The release that was live.
+        old: ReleaseId,
+        /// The release that is to be.
+        new: ReleaseId,
+        /// What tells one client from another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sticky: Option<Sticky>,
+    },
 }
 
 /// How a canary goes about it.
@@ -71,6 +82,73 @@ pub struct CanaryPlan {
     pub failure_status: u16,
     /// The requests without which nothing is decided.
     pub requests_min: u64,
+    /// The shares it goes through instead of even steps, each more than the one before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<CanaryStage>,
+    /// What else ends or stops it.
+    #[serde(default, skip_serializing_if = "CanaryGuards::is_empty")]
+    pub guards: CanaryGuards,
+}
+
+/// One of the shares that a canary goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CanaryStage {
+    /// The share, of 10,000.
+    pub weight: u32,
+    /// How long it is held; as long as the time between two steps if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_ms: Option<u64>,
+    /// Whether somebody has to say that it goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approval: bool,
+}
+
+/// What the new code is held to, beside the failures it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CanaryGuards {
+    /// By how many hundredths of the requests more may fail than of the old code in the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors_percent_over: Option<u32>,
+    /// By how many hundredths its slowest hundredth may be slower than that of the old code in the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_percent_over: Option<u32>,
+    /// How long the fastest ninety-nine of a hundred answers may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms_max: Option<u64>,
+    /// What happens when it is too much.
+    #[serde(skip_serializing_if = "OnBreach::is_rollback")]
+    pub on_breach: OnBreach,
+}
+
+/// What happens when a canary answers too badly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBreach {
+    /// The old code gets everything back.
+    #[default]
+    Rollback,
+    /// It stops where it is until somebody decides.
+    Pause,
+}
+
+impl OnBreach {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_rollback(&self) -> bool {
+        *self == Self::Rollback
+    }
+}
+
+impl CanaryGuards {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the old code is measured too.
+    pub fn compares(&self) -> bool {
+        self.errors_percent_over.is_some() || self.latency_percent_over.is_some()
+    }
 }
 
 /// How far a canary is.
@@ -79,6 +157,13 @@ pub struct CanaryPlan {
 pub enum CanaryPhase {
     /// Steps are to come.
     Running,
+    /// The step was measured and is well; somebody has to say that it goes on.
+    Waiting,
+    /// It stays where it is until somebody has it go on.
+    Paused {
+        /// Why.
+        why: String,
+    },
     /// The new code has everything.
     Succeeded,
     /// The old code has everything again.
@@ -111,6 +196,14 @@ pub enum CanaryPlanError {
     /// Nothing would be measured.
     #[error("a step needs at least one request to be decided")]
     Requests,
+    /// The shares do not grow.
+    #[error("a share of {} does not follow one of {}", crate::percent(*.next), crate::percent(*.before))]
+    Stages {
+        /// A share.
+        before: u32,
+        /// The one after it.
+        next: u32,
+    },
 }
 
 impl Default for CanaryPlan {
@@ -121,6 +214,8 @@ impl Default for CanaryPlan {
             threshold_percent: 10,
             failure_status: 400,
             requests_min: 10,
+            stages: Vec::new(),
+            guards: CanaryGuards::default(),
         }
     }
 }
@@ -132,8 +227,18 @@ impl CanaryPlan {
         if !(1..=FULL_WEIGHT).contains(&self.step) {
             return Err(CanaryPlanError::Step(self.step));
         }
-        if !(100..=INTERVAL_MS_MAX).contains(&self.interval_ms) {
-            return Err(CanaryPlanError::Interval(self.interval_ms));
+        let holds = self.stages.iter().filter_map(|stage| stage.hold_ms);
+        for time in holds.chain([self.interval_ms]) {
+            if !(100..=INTERVAL_MS_MAX).contains(&time) {
+                return Err(CanaryPlanError::Interval(time));
+            }
+        }
+        let mut before = 0;
+        for stage in &self.stages {
+            if stage.weight <= before || stage.weight > FULL_WEIGHT {
+                return Err(CanaryPlanError::Stages { before, next: stage.weight });
+            }
+            before = stage.weight;
         }
         if self.threshold_percent > 100 {
             return Err(CanaryPlanError::Threshold(self.threshold_percent));
@@ -142,6 +247,27 @@ impl CanaryPlan {
             return Err(CanaryPlanError::Status(self.failure_status));
         }
         if self.requests_min == 0 { Err(CanaryPlanError::Requests) } else { Ok(()) }
+    }
+
+    /// The share after another; the whole after the last.
+    fn after(&self, weight: u32) -> u32 {
+        let next = self.stages.iter().find(|stage| stage.weight > weight);
+        match next {
+            Some(stage) => stage.weight,
+            None if self.stages.is_empty() => weight.saturating_add(self.step).min(FULL_WEIGHT),
+            None => FULL_WEIGHT,
+        }
+    }
+
+    /// How long a share is held before the next.
+    pub fn hold_ms(&self, weight: u32) -> u64 {
+        let stage = self.stages.iter().find(|stage| stage.weight == weight);
+        stage.and_then(|stage| stage.hold_ms).unwrap_or(self.interval_ms)
+    }
+
+    /// Whether somebody has to say that it goes on from a share.
+    pub fn needs_approval(&self, weight: u32) -> bool {
+        self.stages.iter().any(|stage| stage.weight == weight && stage.approval)
     }
 
     /// Whether so many failures among so many requests are too many.
@@ -155,7 +281,7 @@ impl Canary {
     #[must_use]
     pub fn advanced(&self) -> Self {
         let done = self.weight == FULL_WEIGHT;
-        let weight = self.weight.saturating_add(self.plan.step).min(FULL_WEIGHT);
+        let weight = self.plan.after(self.weight);
         let phase = if done { CanaryPhase::Succeeded } else { CanaryPhase::Running };
         Self { weight, phase, ..self.clone() }
     }
@@ -166,9 +292,26 @@ impl Canary {
         Self { weight: 0, phase: CanaryPhase::Failed { why }, ..self.clone() }
     }
 
+    /// Whether it may still move its shares.
+    pub fn is_running(&self) -> bool {
+        matches!(
+            self.phase,
+            CanaryPhase::Running | CanaryPhase::Waiting | CanaryPhase::Paused { .. }
+        )
+    }
+
+    /// Which releases are live at this moment of a canary between two of them. As long as it runs, both are kept.
+    pub fn live_shares(&self, old: &ReleaseId, new: &ReleaseId) -> Vec<LiveShare> {
+        let share = |release: &ReleaseId, weight| LiveShare { release: release.clone(), weight };
+        if self.is_running() {
+            return vec![share(old, FULL_WEIGHT - self.weight), share(new, self.weight)];
+        }
+        vec![share(if self.weight == 0 { old } else { new }, FULL_WEIGHT)]
+    }
+
     /// What an alias points to at this moment of a canary over it. As long as it runs, both versions are kept.
     pub fn weights(&self, old: Number, new: Number) -> Weights {
-        if self.phase == CanaryPhase::Running {
+        if self.is_running() {
             let share = |number, weight| Share { number, weight };
             let both = vec![share(old, FULL_WEIGHT - self.weight), share(new, self.weight)];
             return Weights::new(both).expect("two versions share the whole");

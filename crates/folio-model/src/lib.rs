@@ -20,6 +20,7 @@ mod mount;
 mod name;
 mod path_template;
 mod pointer;
+mod policy;
 mod reference;
 mod release;
 mod secret;
@@ -33,7 +34,10 @@ mod version;
 pub use access::{Access, Grant, Right, Role, TokenRecord, TokenTerms};
 pub use app::{AppVersion, Git, Placement};
 pub use binding::{Binding, BindingTerms, BoundTo, Job, JobStatus, Signing, SigningError, Webhook};
-pub use canary::{Canary, CanaryPhase, CanaryPlan, CanaryPlanError, CanarySubject};
+pub use canary::{
+    Canary, CanaryGuards, CanaryPhase, CanaryPlan, CanaryPlanError, CanaryStage, CanarySubject,
+    OnBreach,
+};
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
@@ -50,9 +54,11 @@ pub use path_template::{Part, PathTemplate, Segment};
 pub use pointer::{
     Alias, FULL_WEIGHT, Members, Place, Pointer, Share, Tag, Weights, WeightsError, percent,
 };
+pub use policy::{ReleasePolicy, Retention, Skew};
 pub use reference::{Qualifier, Reference, ReferenceError, Subject};
 pub use release::{
     AppPlan, Live, LiveMode, LiveShare, Release, ReleaseId, ReleaseIdError, ReleaseState,
+    SharesError,
 };
 pub use secret::{
     Ciphertext, Fingerprint, FingerprintError, Sealed, SecretKey, SecretKeyError, SecretSpec,

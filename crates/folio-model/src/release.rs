@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::text_type;
-use crate::{Chance, FULL_WEIGHT, RESERVED, Timestamp, VersionId};
+use crate::{Chance, FULL_WEIGHT, RESERVED, ReleasePolicy, Sticky, Timestamp, VersionId};
 
 text_type! {
     /// The id of a release, or a tag on one: a lower-case DNS label with a letter in it.
@@ -96,6 +96,9 @@ impl Release {
 pub struct Live {
     /// The releases, with their shares of 10,000.
     pub shares: Vec<LiveShare>,
+    /// What tells one client from another where several share; chance decides if nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<Sticky>,
     /// Whether a new release takes their place.
     pub mode: LiveMode,
     /// Since when it is so.
@@ -131,7 +134,34 @@ impl Live {
     /// All traffic to one release.
     pub fn only(release: ReleaseId, mode: LiveMode, since: Timestamp) -> Self {
         let shares = vec![LiveShare { release, weight: FULL_WEIGHT }];
-        Self { shares, mode, since, reason: None, before: None }
+        Self { shares, sticky: None, mode, since, reason: None, before: None }
+    }
+
+    /// Traffic shared among releases, of which none is ever replaced by a newer one.
+    pub fn shared(shares: Vec<LiveShare>, since: Timestamp) -> Result<Self, SharesError> {
+        let sum: u64 = shares.iter().map(|share| u64::from(share.weight)).sum();
+        if sum != u64::from(FULL_WEIGHT) {
+            return Err(SharesError::Sum(sum));
+        }
+        for (at, share) in shares.iter().enumerate() {
+            if shares[..at].iter().any(|before| before.release == share.release) {
+                return Err(SharesError::Twice(share.release.clone()));
+            }
+        }
+        let mode = LiveMode::Pinned;
+        Ok(Self { shares, sticky: None, mode, since, reason: None, before: None })
+    }
+
+    /// The release with the largest share, the first of them if several have it.
+    pub fn main(&self) -> Option<&ReleaseId> {
+        let most = self.shares.iter().map(|share| share.weight).max()?;
+        let main = self.shares.iter().find(|share| share.weight == most);
+        main.map(|share| &share.release)
+    }
+
+    /// Whether several releases are named, also with a share of nothing.
+    pub fn is_shared(&self) -> bool {
+        self.shares.len() > 1
     }
 
     /// The release that gets everything, unless several share it.
@@ -146,19 +176,34 @@ impl Live {
     }
 }
 
-/// How much an app may have. Never part of a version: what was paid for is not rolled back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Why releases cannot share what is live.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SharesError {
+    /// The shares do not add up.
+    #[error("shares sum to {0}, not {FULL_WEIGHT}")]
+    Sum(u64),
+    /// A release was named twice.
+    #[error("release `{0}` is named twice")]
+    Twice(ReleaseId),
+}
+
+/// How much an app may have, and how it treats its releases. Never part of a version: what was paid for is not
+/// rolled back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppPlan {
     /// Releases that can be reached at once.
     pub releases: u32,
     /// Releases that can be tagged at once.
     pub tagged: u32,
+    /// How it treats its releases.
+    #[serde(default, skip_serializing_if = "ReleasePolicy::is_default")]
+    pub policy: ReleasePolicy,
 }
 
 impl Default for AppPlan {
     fn default() -> Self {
-        Self { releases: 3, tagged: 10 }
+        Self { releases: 3, tagged: 10, policy: ReleasePolicy::default() }
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) enum Command {
     /// Apply a directory of manifests
     #[command(visible_alias = "specs", subcommand)]
     Spec(spec::Command),
-    /// Give everything that changed a version: what `folio.yaml` names if there is one, else a directory of manifests
+    /// Give what changed in `folio.yaml`, or else in manifests, a version
     Deploy(spec::VersionApply),
     /// Write a `folio.yaml` to start an app from
     Init(spec::InitApp),

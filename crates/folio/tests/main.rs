@@ -18,5 +18,6 @@ mod program;
 mod servers;
 mod settings;
 mod specs;
+mod switches;
 mod transcripts;
 mod wire;

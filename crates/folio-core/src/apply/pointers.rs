@@ -360,7 +360,7 @@ fn is_asked(found: &StandingCanary, asked: &CanaryAsked, plan: &CanaryPlan) -> b
                 && served(new) == served(&asked.new)
                 && found.canary.plan == *plan
         }
-        CanarySubject::Alias { .. } => false,
+        CanarySubject::Alias { .. } | CanarySubject::Live { .. } => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use folio_model::{CanaryPlanError, Name, Number, Reference};
 
 use crate::ports::StoreError;
-use crate::{Class, Code, Explain, Referrer, folio, resolve};
+use crate::{Class, Code, Explain, Referrer, folio, release, resolve};
 
 /// Why a canary was not started, changed or found.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,23 @@ pub enum Error {
     /// Old and new are one.
     #[error("`{0}` cannot replace itself")]
     Same(String),
+    /// A name that is the rollout's.
+    #[error("`{0}` is what the rollout of a release is called")]
+    Reserved(Name),
+    /// There is no rollout.
+    #[error("no rollout is running in app `{0}`")]
+    NoRollout(folio_model::AppName),
+    /// It is not at a point where that can be said.
+    #[error("the rollout is {is}, so it cannot be {wanted}")]
+    NotNow {
+        /// What it is.
+        is: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// The releases it is about are not as they would have to be.
+    #[error(transparent)]
+    Release(Box<release::Error>),
     /// Another canary moves the same.
     #[error("canary `{other}` is moving the same shares")]
     Busy {
@@ -88,6 +105,12 @@ pub enum Error {
     Folio(#[from] folio::Error),
 }
 
+impl From<release::Error> for Error {
+    fn from(error: release::Error) -> Self {
+        Self::Release(Box::new(error))
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         Self::Folio(error.into())
@@ -100,9 +123,13 @@ impl Explain for Error {
             Self::NotFound { .. } => Code("canary_not_found"),
             Self::Exists(_) | Self::Busy { .. } => Code("canary_running"),
             Self::Ended(_) => Code("canary_ended"),
+            Self::NotNow { .. } => Code("rollout_not_now"),
+            Self::NoRollout(_) => Code("canary_not_found"),
+            Self::Release(error) => error.code(),
             Self::Stale { .. } => Code("stale"),
             Self::NotARoute(_) => Code("other_trigger"),
             Self::NoSubject
+            | Self::Reserved(_)
             | Self::NotAnAlias(_)
             | Self::NotATarget { .. }
             | Self::NotAVersion { .. }
@@ -117,8 +144,9 @@ impl Explain for Error {
 
     fn class(&self) -> Class {
         match self {
-            Self::NotFound { .. } => Class::NotFound,
-            Self::NoSubject | Self::Plan(_) | Self::Same(_) => Class::Invalid,
+            Self::NotFound { .. } | Self::NoRollout(_) => Class::NotFound,
+            Self::NoSubject | Self::Plan(_) | Self::Same(_) | Self::Reserved(_) => Class::Invalid,
+            Self::Release(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
             _ => Class::Conflict,
@@ -153,7 +181,13 @@ impl Explain for Error {
                 format!("point it to the old version first: `folio fn alias update` of {alias}")
             }
             Self::WhichOld => "say what it replaces with --oldfn or --old-version".to_owned(),
-            Self::Same(_) => "name another function or version as the new one".to_owned(),
+            Self::Same(_) => "name another function, version or release as the new one".to_owned(),
+            Self::Reserved(_) => {
+                "choose another name, or see `folio release rollout start --help`".to_owned()
+            }
+            Self::NoRollout(_) => "start one with `folio release rollout start RELEASE`".to_owned(),
+            Self::NotNow { .. } => "see `folio release rollout show`".to_owned(),
+            Self::Release(error) => return error.hint(),
             Self::Busy { other } => {
                 format!("wait for it, or end it with `folio canary delete {other}`")
             }
@@ -168,6 +202,7 @@ impl Explain for Error {
             Self::Busy { other } => {
                 vec![Referrer { kind: "canary".to_owned(), name: other.to_string() }]
             }
+            Self::Release(error) => error.referrers(),
             _ => Vec::new(),
         }
     }

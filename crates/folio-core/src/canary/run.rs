@@ -9,15 +9,18 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use folio_model::{Actor, AppName, Canary, CanaryPhase, Name, Timestamp, percent};
+use folio_model::{
+    Actor, AppName, Canary, CanaryPhase, CanaryPlan, FULL_WEIGHT, Name, OnBreach, Timestamp,
+    percent,
+};
 
-use super::subject::{self, Measured};
-use super::view::CanaryWindow;
+use super::subject::{self, Measured, Source};
+use super::view::{CanarySide, CanaryWindow};
 use super::{Error, put};
-use crate::Folio;
 use crate::ports::{StandingCanary, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
+use crate::{Folio, measure};
 
 /// The time between two looks at running canaries.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -30,19 +33,63 @@ pub(crate) struct Windows(Arc<Mutex<HashMap<(AppName, Name), Window>>>);
 struct Window {
     /// The entry that took the step.
     revision: u64,
-    /// The versions whose answers count.
+    /// Whose answers count.
     of: Measured,
     since: Timestamp,
-    /// What their counters showed at that moment.
-    before: Counts,
-    counts: Counts,
+    /// What the counters showed at that moment.
+    before: Sides,
+    counts: Sides,
 }
 
-/// Answers of some versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Answers of the new code, and of the old.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Sides {
+    new: Counts,
+    old: Counts,
+}
+
+/// Answers of some versions or releases.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Counts {
     requests: u64,
     failures: u64,
+    /// Per bucket of latencies.
+    buckets: Vec<u64>,
+}
+
+impl Counts {
+    fn add(&mut self, measured: &crate::measure::Measured, failure_status: u16) {
+        self.requests += measured.requests;
+        self.failures += measured.server_errors;
+        if failure_status < 500 {
+            self.failures += measured.client_errors;
+        }
+        self.buckets.resize(measured.buckets.len().max(self.buckets.len()), 0);
+        for (sum, count) in self.buckets.iter_mut().zip(&measured.buckets) {
+            *sum += count;
+        }
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let then = before.buckets.iter().copied().chain(std::iter::repeat(0));
+        let buckets = self.buckets.iter().zip(then);
+        Self {
+            requests: self.requests.saturating_sub(before.requests),
+            failures: self.failures.saturating_sub(before.failures),
+            buckets: buckets.map(|(now, then)| now.saturating_sub(then)).collect(),
+        }
+    }
+
+    /// About how long the fastest ninety-nine of a hundred took.
+    fn latency(&self) -> Option<Duration> {
+        measure::estimate(&self.buckets, 0.99)
+    }
+
+    fn side(&self) -> CanarySide {
+        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let (requests, failures) = (self.requests, self.failures);
+        CanarySide { requests, failures, latency_us: self.latency().map(us) }
+    }
 }
 
 /// What is to become of a canary.
@@ -52,8 +99,10 @@ enum Verdict {
     Wait,
     /// It takes its next step.
     Advance,
-    /// The old code gets everything back.
-    Fail(String),
+    /// It could, and somebody has to say so.
+    Ask,
+    /// The new code answers too badly.
+    Breach(String),
 }
 
 impl Windows {
@@ -61,9 +110,9 @@ impl Windows {
     pub(super) fn of(&self, found: &StandingCanary) -> Option<CanaryWindow> {
         let windows = self.lock();
         let window = windows.get(&(found.app.clone(), found.name.clone()))?;
-        let Counts { requests, failures } = window.counts;
+        let (new, old) = (window.counts.new.side(), window.counts.old.side());
         let current = window.revision == found.revision && found.is_running();
-        current.then_some(CanaryWindow { since: window.since, requests, failures })
+        current.then_some(CanaryWindow { since: window.since, new, old })
     }
 
     // Nothing that holds the lock leaves the windows half changed.
@@ -126,9 +175,17 @@ impl Folio {
 
     async fn decide_canary(&self, found: StandingCanary, of: Measured) -> Result<(), Error> {
         let (canary, name) = (&found.canary, &found.name);
+        if canary.phase != CanaryPhase::Running {
+            return Ok(());
+        }
         let Some((counts, took)) = self.measure_canary(&found, of) else { return Ok(()) };
-        match decide(canary, counts, took) {
+        match decide(canary, &counts, took) {
             Verdict::Wait => Ok(()),
+            Verdict::Ask => {
+                let message = format!("canary {name} waits at {}", percent(canary.weight));
+                let to = Canary { phase: CanaryPhase::Waiting, ..canary.clone() };
+                self.take_step(found, to, message).await
+            }
             Verdict::Advance => {
                 let to = canary.advanced();
                 let message = match to.phase {
@@ -137,45 +194,57 @@ impl Folio {
                 };
                 self.take_step(found, to, message).await
             }
-            Verdict::Fail(why) => {
-                let message = format!("roll back canary {name}: {why}");
-                let to = canary.failed(why);
+            Verdict::Breach(why) => {
+                let (to, message) = match canary.plan.guards.on_breach {
+                    OnBreach::Rollback => {
+                        let message = format!("roll back canary {name}: {why}");
+                        (canary.failed(why), message)
+                    }
+                    OnBreach::Pause => {
+                        let message = format!("pause canary {name}: {why}");
+                        let phase = CanaryPhase::Paused { why };
+                        (Canary { phase, ..canary.clone() }, message)
+                    }
+                };
                 self.take_step(found, to, message).await
             }
         }
     }
 
     /// Goes on measuring a step, or begins to.
-    fn measure_canary(&self, found: &StandingCanary, of: Measured) -> Option<(Counts, Duration)> {
+    fn measure_canary(&self, found: &StandingCanary, of: Measured) -> Option<(Sides, Duration)> {
         let now = self.clock.now();
-        let counted = self.counted(&of, found.canary.plan.failure_status);
+        let status = found.canary.plan.failure_status;
+        let counted =
+            Sides { new: self.counted(&of.new, status), old: self.counted(&of.old, status) };
         let mut windows = self.windows.lock();
         let key = (found.app.clone(), found.name.clone());
         if let Some(window) = windows.get_mut(&key)
             && window.revision == found.revision
             && window.of == of
         {
-            window.counts = Counts {
-                requests: counted.requests.saturating_sub(window.before.requests),
-                failures: counted.failures.saturating_sub(window.before.failures),
+            window.counts = Sides {
+                new: counted.new.since(&window.before.new),
+                old: counted.old.since(&window.before.old),
             };
             let took = Duration::try_from(now.duration_since(window.since)).unwrap_or_default();
-            return Some((window.counts, took));
+            return Some((window.counts.clone(), took));
         }
-        let (revision, counts) = (found.revision, Counts::default());
+        let (revision, counts) = (found.revision, Sides::default());
         windows.insert(key, Window { revision, of, since: now, before: counted, counts });
         None
     }
 
-    /// What the counters of versions show.
-    fn counted(&self, of: &Measured, failure_status: u16) -> Counts {
+    /// What the counters show.
+    fn counted(&self, of: &[Source], failure_status: u16) -> Counts {
         let mut counts = Counts::default();
-        for (unit, number) in of {
-            let Some(measured) = self.serving.measured_version(*unit, *number) else { continue };
-            counts.requests += measured.requests;
-            counts.failures += measured.server_errors;
-            if failure_status < 500 {
-                counts.failures += measured.client_errors;
+        for source in of {
+            let measured = match source {
+                Source::Version(unit, number) => self.serving.measured_version(*unit, *number),
+                Source::Release(app, release) => self.serving.measured_release(app, release),
+            };
+            if let Some(measured) = measured {
+                counts.add(&measured, failure_status);
             }
         }
         counts
@@ -214,18 +283,125 @@ impl Folio {
     }
 }
 
-/// Decides from what was measured of a step for some time. Too many failures end it as soon as enough requests
-/// were measured; going on takes the whole interval.
-fn decide(canary: &Canary, counts: Counts, took: Duration) -> Verdict {
-    let Counts { requests, failures } = counts;
-    if requests < canary.plan.requests_min {
+/// Decides from what was measured of a step for some time. What is too bad ends it as soon as enough requests were
+/// measured; going on takes all of its time, and enough requests of whatever it is compared with.
+fn decide(canary: &Canary, counts: &Sides, took: Duration) -> Verdict {
+    let (plan, Sides { new, old }) = (&canary.plan, counts);
+    if new.requests < plan.requests_min {
         return Verdict::Wait;
     }
-    if canary.plan.is_exceeded(failures, requests) {
-        return Verdict::Fail(format!("{failures} of {requests} requests failed"));
+    // Where the new code has everything, there is nothing to compare it with.
+    let compares = plan.guards.compares() && canary.weight < FULL_WEIGHT;
+    let old = Some(old).filter(|old| compares && old.requests >= plan.requests_min);
+    if let Some(why) = breach(plan, new, old) {
+        return Verdict::Breach(why);
     }
-    match took >= Duration::from_millis(canary.plan.interval_ms) {
+    let held = took >= Duration::from_millis(plan.hold_ms(canary.weight));
+    match held && (old.is_some() || !compares) {
+        true if plan.needs_approval(canary.weight) => Verdict::Ask,
         true => Verdict::Advance,
         false => Verdict::Wait,
+    }
+}
+
+/// What is too bad about the new code, in itself and compared with the old.
+fn breach(plan: &CanaryPlan, new: &Counts, old: Option<&Counts>) -> Option<String> {
+    let Counts { requests, failures, .. } = new;
+    if plan.is_exceeded(*failures, *requests) {
+        return Some(format!("{failures} of {requests} requests failed"));
+    }
+    let ms = |time: Duration| time.as_millis();
+    let slowest = new.latency();
+    if let (Some(most), Some(slowest)) = (plan.guards.latency_ms_max, slowest)
+        && slowest > Duration::from_millis(most)
+    {
+        return Some(format!("99 % of answers took up to {} ms, not {most} ms", ms(slowest)));
+    }
+    let old = old?;
+    if let Some(over) = plan.guards.errors_percent_over {
+        let share = |failed: u64, of: u64| u128::from(failed) * 100 * u128::from(of.max(1));
+        // new/requests - old/requests > over/100, without fractions.
+        let (more, less) = (share(*failures, old.requests), share(old.failures, *requests));
+        let room = u128::from(over) * u128::from(*requests) * u128::from(old.requests);
+        if more > less + room {
+            let Counts { requests: of, failures: before, .. } = old;
+            return Some(format!(
+                "{failures} of {requests} requests failed, and {before} of {of} before it"
+            ));
+        }
+    }
+    let (over, before, slowest) = (plan.guards.latency_percent_over?, old.latency()?, slowest?);
+    let allowed = before.mul_f64(1.0 + f64::from(over) / 100.0);
+    (slowest > allowed).then(|| {
+        format!("99 % of answers took up to {} ms, and {} ms before it", ms(slowest), ms(before))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use folio_model::{CanaryGuards, CanaryStage, CanarySubject};
+
+    use super::*;
+
+    fn counts(requests: u64, failures: u64, us: u64) -> Counts {
+        let meter = crate::measure::Meter::default();
+        for at in 0..requests {
+            let status = if at < failures { 500 } else { 200 };
+            meter.record(status, Duration::from_micros(us));
+        }
+        let mut counts = Counts::default();
+        counts.add(&meter.read(), 500);
+        counts
+    }
+
+    fn canary(guards: CanaryGuards) -> Canary {
+        let stages = vec![CanaryStage { weight: 500, hold_ms: Some(1_000), approval: true }];
+        let plan = CanaryPlan { stages, guards, requests_min: 100, ..CanaryPlan::default() };
+        let (old, new) = ("r1".parse().unwrap(), "r2".parse().unwrap());
+        let subject = CanarySubject::Live { old, new, sticky: None };
+        Canary { subject, plan, weight: 500, phase: CanaryPhase::Running, owner: None }
+    }
+
+    fn check(guards: CanaryGuards, new: Counts, old: Counts, expected: &str) {
+        let took = Duration::from_secs(1);
+        let said = match decide(&canary(guards), &Sides { new, old }, took) {
+            Verdict::Wait => "wait".to_owned(),
+            Verdict::Advance => "advance".to_owned(),
+            Verdict::Ask => "ask".to_owned(),
+            Verdict::Breach(why) => why,
+        };
+        assert!(said.contains(expected), "{said:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn too_few_requests_on_either_side_decide_nothing() {
+        let compared = CanaryGuards { errors_percent_over: Some(1), ..CanaryGuards::default() };
+        check(CanaryGuards::default(), counts(99, 99, 1), counts(0, 0, 1), "wait");
+        check(CanaryGuards::default(), counts(100, 0, 1), counts(0, 0, 1), "ask");
+        check(compared, counts(100, 0, 1), counts(99, 0, 1), "wait");
+        check(compared, counts(100, 0, 1), counts(100, 0, 1), "ask");
+    }
+
+    #[test]
+    fn errors_are_compared_with_those_of_the_current_release_in_the_same_window() {
+        let guards = CanaryGuards { errors_percent_over: Some(2), ..CanaryGuards::default() };
+        check(guards, counts(100, 7, 1), counts(1_000, 50, 1), "ask");
+        check(
+            guards,
+            counts(100, 8, 1),
+            counts(1_000, 50, 1),
+            "8 of 100 requests failed, and 50 of 1000",
+        );
+        check(guards, counts(100, 3, 1), counts(1_000, 0, 1), "3 of 100 requests failed");
+    }
+
+    #[test]
+    fn latency_is_compared_and_bounded() {
+        let over = CanaryGuards { latency_percent_over: Some(50), ..CanaryGuards::default() };
+        check(over, counts(100, 0, 15_000), counts(100, 0, 15_000), "ask");
+        check(over, counts(100, 0, 90_000), counts(100, 0, 15_000), "99 % of answers took");
+        let most = CanaryGuards { latency_ms_max: Some(30), ..CanaryGuards::default() };
+        check(most, counts(100, 0, 15_000), counts(0, 0, 1), "ask");
+        check(most, counts(100, 0, 90_000), counts(0, 0, 1), "not 30 ms");
     }
 }

@@ -1,13 +1,14 @@
-//! What a canary moves: two targets of a route, or two versions of an alias.
+//! What a canary moves: two targets of a route, two versions of an alias, or two releases that are live.
 
 use folio_model::{
-    AppName, Canary, CanarySubject, Kind, Name, Number, Place, Pointer, Reference, RouteSpec, Unit,
-    UnitKey, UnitUid, VersionKey, Weights,
+    AppName, Canary, CanarySubject, Kind, Name, Number, Place, Pointer, Reference, ReleaseId,
+    RouteSpec, Unit, UnitKey, UnitUid, Weights,
 };
 
 use super::{Error, RouteNow, alias_of};
 use crate::builder::Builder;
 use crate::ports::{StandingCanary, State, StoreError};
+use crate::release;
 use crate::resolve::{self, What};
 use crate::route::{self, served};
 
@@ -103,18 +104,18 @@ fn refuse_if_moved(
     pointer: &Pointer,
 ) -> Result<(), Error> {
     let mut running = state.canaries(Some(app))?.into_iter().filter(StandingCanary::is_running);
-    let other =
-        running.find(|found| found.name != *name && self::pointer(&found.canary) == *pointer);
+    let other = running.find(|found| found.name != *name && self::pointer(found) == *pointer);
     other.map_or(Ok(()), |other| Err(Error::Busy { other: other.name }))
 }
 
 /// What holds the shares that a canary moves.
-fn pointer(canary: &Canary) -> Pointer {
-    match &canary.subject {
+fn pointer(found: &StandingCanary) -> Pointer {
+    match &found.canary.subject {
         CanarySubject::Route { unit, .. } => Pointer::Split { unit: *unit },
         CanarySubject::Alias { unit, alias, .. } => {
             Pointer::Alias { unit: *unit, name: alias.clone() }
         }
+        CanarySubject::Live { .. } => Pointer::Live { app: found.app.clone() },
     }
 }
 
@@ -133,8 +134,10 @@ pub(super) fn shift(builder: &mut Builder<'_>, canary: &Canary) -> Result<(), Er
             let before = builder.state.alias(*unit, alias)?;
             let before = before.map(|alias| Place::Versions(alias.weights));
             let to = Place::Versions(canary.weights(*old, *new));
-            builder.point(pointer(canary), before, Some(to))?;
+            let pointer = Pointer::Alias { unit: *unit, name: alias.clone() };
+            builder.point(pointer, before, Some(to))?;
         }
+        CanarySubject::Live { .. } => release::live::shift(builder, canary)?,
     }
     Ok(())
 }
@@ -145,13 +148,25 @@ pub(super) fn shift_route(
     canary: &Canary,
     route: RouteNow,
 ) -> Result<(), StoreError> {
-    let CanarySubject::Route { old, new, .. } = &canary.subject else { return Ok(()) };
+    let CanarySubject::Route { unit, old, new, .. } = &canary.subject else { return Ok(()) };
     let to = Place::Targets(canary.targets(&route.targets, old, new));
-    builder.point(pointer(canary), route.split.map(Place::Targets), Some(to))
+    let pointer = Pointer::Split { unit: *unit };
+    builder.point(pointer, route.split.map(Place::Targets), Some(to))
 }
 
-/// The versions that get what the new code gets.
-pub(super) type Measured = Vec<(UnitUid, Number)>;
+/// Whose answers are measured: those of the new code, and those of the old.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Measured {
+    pub(super) new: Vec<Source>,
+    pub(super) old: Vec<Source>,
+}
+
+/// Something whose answers are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    Version(UnitUid, Number),
+    Release(AppName, ReleaseId),
+}
 
 /// What the new code is at this moment, or why the canary can move its shares no longer.
 pub(super) fn measured(
@@ -173,11 +188,19 @@ pub(super) fn measured(
             if !both.iter().all(has) || canary.targets(&targets, old, new) != targets {
                 return Ok(Err(format!("route {route} was changed")));
             }
-            match resolve::resolve(state, app, Kind::Function, &served(new)) {
+            let sources = |function: &Reference| match resolve::resolve(
+                state,
+                app,
+                Kind::Function,
+                &served(function),
+            ) {
                 Ok(resolved) => Ok(Ok(versions(resolved))),
                 Err(resolve::Error::Store(error)) => Err(error),
                 Err(error) => Ok(Err(error.to_string())),
-            }
+            };
+            // What becomes of the old code is no reason to stop.
+            let old = sources(old)?.unwrap_or_default();
+            Ok(sources(new)?.map(|new| Measured { new, old }))
         }
         CanarySubject::Alias { unit, function, alias, old, new } => {
             let name = format!("{function}@{alias}");
@@ -188,17 +211,27 @@ pub(super) fn measured(
             if standing.weights != expected {
                 return Ok(Err(format!("alias {name} was moved")));
             }
-            let key = VersionKey { unit: *unit, number: *new };
-            Ok(Ok(vec![(key.unit, key.number)]))
+            let of = |number: &Number| vec![Source::Version(*unit, *number)];
+            Ok(Ok(Measured { new: of(new), old: of(old) }))
+        }
+        CanarySubject::Live { old, new, .. } => {
+            let live = release::live(state, app)?.map(|(live, _)| live.shares);
+            if live.as_ref() != Some(&canary.live_shares(old, new)) {
+                return Ok(Err("live was moved".to_owned()));
+            }
+            let of = |release: &ReleaseId| vec![Source::Release(app.clone(), release.clone())];
+            Ok(Ok(Measured { new: of(new), old: of(old) }))
         }
     }
 }
 
-fn versions(resolved: resolve::Resolved) -> Measured {
+fn versions(resolved: resolve::Resolved) -> Vec<Source> {
     let unit = resolved.unit.uid;
     match resolved.what {
-        What::Version(number) => vec![(unit, number)],
-        What::Split(_, shares) => shares.iter().map(|share| (unit, share.number)).collect(),
+        What::Version(number) => vec![Source::Version(unit, number)],
+        What::Split(_, shares) => {
+            shares.iter().map(|share| Source::Version(unit, share.number)).collect()
+        }
         What::Draft => Vec::new(),
     }
 }

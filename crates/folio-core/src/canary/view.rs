@@ -50,9 +50,23 @@ pub struct CanaryWindow {
     /// Since when.
     pub since: Timestamp,
     /// Answers of the new code.
+    #[serde(flatten)]
+    pub new: CanarySide,
+    /// Answers of the old code in the same time.
+    pub old: CanarySide,
+}
+
+/// What is measured of the old or the new code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CanarySide {
+    /// Answers.
     pub requests: u64,
     /// Of these, failures.
     pub failures: u64,
+    /// About how long the fastest ninety-nine of a hundred took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<u64>,
 }
 
 /// One step of a canary.
@@ -81,6 +95,7 @@ pub(super) fn view(
             let named = |number| version_name(state, (*unit, function), number);
             (None, Some(format!("{function}@{alias}")), named(*old)?, named(*new)?)
         }
+        CanarySubject::Live { old, new, .. } => (None, None, old.to_string(), new.to_string()),
     };
     let StandingCanary { app, name, canary, revision } = found;
     let (plan, weight, phase) = (canary.plan, canary.weight, canary.phase);
@@ -124,7 +139,7 @@ fn steps(state: &dyn State, found: &StandingCanary) -> Result<Vec<CanaryStep>, S
             if moved != pointer {
                 continue;
             }
-            let running = |place: &Option<Place>| matches!(place, Some(Place::Canary(canary)) if canary.phase == CanaryPhase::Running);
+            let running = |place: &Option<Place>| matches!(place, Some(Place::Canary(canary)) if canary.is_running());
             if !running(&from) {
                 steps.clear();
             }

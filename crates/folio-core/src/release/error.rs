@@ -1,6 +1,6 @@
 //! Why releases were not changed or found.
 
-use folio_model::{AppName, ReleaseId, Timestamp};
+use folio_model::{AppName, Name, ReleaseId, SharesError, Timestamp};
 
 use crate::delete::guard;
 use crate::ports::StoreError;
@@ -53,6 +53,15 @@ pub enum Error {
     /// Several releases are live.
     #[error("several releases of app `{0}` share what is live")]
     Split(AppName),
+    /// The shares do not make a whole.
+    #[error(transparent)]
+    Shares(#[from] SharesError),
+    /// Neither a header nor a cookie can be called that.
+    #[error("`{0}` is not the name of a header or cookie")]
+    Sticky(String),
+    /// A rollout moves what is live.
+    #[error("rollout `{0}` is moving what is live")]
+    Rolling(Name),
     /// There is no release to go back to.
     #[error("app `{0}` has no release to roll back to: none that was live before can be reached")]
     NoPast(AppName),
@@ -85,6 +94,17 @@ pub enum Error {
         /// How many that is.
         limit: u32,
     },
+    /// The plan allows no more.
+    #[error("app `{app}` keeps as many releases as its plan allows to be tagged, {limit}")]
+    TooManyKept {
+        /// The app.
+        app: AppName,
+        /// How many that is.
+        limit: u32,
+    },
+    /// No client can stay that long.
+    #[error("a client cannot stay with a release for {0} s: between a second and 30 days")]
+    SkewTime(u64),
     /// Something shows it.
     #[error("release `{release}` cannot be deleted: it is in use by {}", guard::names(.referrers))]
     InUse {
@@ -123,11 +143,14 @@ impl Explain for Error {
             Self::Deleted { .. } => Code("release_deleted"),
             Self::None(_) => Code("no_live_release"),
             Self::Split(_) => Code("live_is_split"),
+            Self::Shares(_) => Code("bad_weights"),
+            Self::Sticky(_) | Self::SkewTime(_) => Code("bad_request"),
+            Self::Rolling(_) => Code("canary_running"),
             Self::NoPast(_) => Code("nothing_to_roll_back"),
             Self::TagIsId(_) => Code("release_tag_is_id"),
             Self::NoTag { .. } => Code("release_tag_not_found"),
             Self::TagMoved { .. } => Code("stale"),
-            Self::TooManyTags { .. } => Code("release_tags_full"),
+            Self::TooManyTags { .. } | Self::TooManyKept { .. } => Code("release_tags_full"),
             Self::InUse { .. } => Code("in_use"),
             Self::ReplacedByItself(_) => Code("bad_request"),
             Self::History(error) => error.code(),
@@ -145,8 +168,12 @@ impl Explain for Error {
             Self::Split(_) | Self::NoPast(_) | Self::TagIsId(_) | Self::TagMoved { .. } => {
                 Class::Conflict
             }
-            Self::TooManyTags { .. } | Self::InUse { .. } => Class::Conflict,
-            Self::ReplacedByItself(_) => Class::Invalid,
+            Self::TooManyTags { .. } | Self::TooManyKept { .. } | Self::InUse { .. } => {
+                Class::Conflict
+            }
+            Self::Rolling(_) => Class::Conflict,
+            Self::ReplacedByItself(_) | Self::Shares(_) => Class::Invalid,
+            Self::Sticky(_) | Self::SkewTime(_) => Class::Invalid,
             Self::History(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
@@ -169,6 +196,19 @@ impl Explain for Error {
             }
             Self::None(_) => "deploy something, or `folio release create`".to_owned(),
             Self::Split(_) => "name one of them; `folio release list` shows them".to_owned(),
+            Self::Shares(_) => {
+                "give every release its share: `folio release split r1=90% r2=10%`".to_owned()
+            }
+            Self::Sticky(_) => "use letters, digits and dashes".to_owned(),
+            Self::SkewTime(_) => "write `12h` or `7d`".to_owned(),
+            Self::TooManyKept { .. } => {
+                "let one go with `folio release unkeep ...`, or raise it with `folio app plan set --tagged`"
+                    .to_owned()
+            }
+            Self::Rolling(_) => {
+                "see `folio release rollout show`; end it with `folio release rollout abort` or `folio rollback`"
+                    .to_owned()
+            }
             Self::NoPast(_) => "name one with `folio rollback --to ...`".to_owned(),
             Self::TagIsId(_) => "choose another word for the tag".to_owned(),
             Self::TooManyTags { .. } => {
@@ -176,7 +216,7 @@ impl Explain for Error {
                     .to_owned()
             }
             Self::InUse { release, referrers } => {
-                match referrers.iter().any(|of| of.kind == "live") {
+                match referrers.iter().any(|of| matches!(of.kind.as_str(), "live" | "split")) {
                     true => format!(
                         "`folio release delete {release} --replace-with ...` makes another live"
                     ),
@@ -192,6 +232,9 @@ impl Explain for Error {
     fn referrers(&self) -> Vec<Referrer> {
         match self {
             Self::InUse { referrers, .. } => referrers.clone(),
+            Self::Rolling(name) => {
+                vec![Referrer { kind: "rollout".to_owned(), name: name.to_string() }]
+            }
             _ => Vec::new(),
         }
     }

@@ -1,18 +1,19 @@
 //! Moves what an app's own host shows. A move by hand pins it; it goes back by the releases that had all the traffic.
 
 use folio_model::{
-    Actor, AppName, Edit, Live, LiveMode, LiveShare, Place, Pointer, ReleaseId, Timestamp,
+    Actor, AppName, Canary, CanaryPhase, CanarySubject, Edit, Live, LiveMode, LiveShare, Place,
+    Pointer, ReleaseId, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::make::{go_live, replace_live};
 use super::{Error, ReleaseRef, ReleaseView, Standing, by_id, known, reach, view};
-use crate::Folio;
 use crate::builder::Builder;
 use crate::ports::{StandingRelease, State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
+use crate::{Folio, canary};
 
 /// One move of what is live.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,7 @@ impl Folio {
     ) -> Result<Done<ReleaseView>, Error> {
         let (app, to) = (app.clone(), to.clone());
         self.commit(caller, &app.clone(), move |builder| {
+            refuse_if_rolling(builder.state, &app)?;
             let found = reach(builder.state, &app, &to)?;
             builder.say(format!("set live to release {}", found.id));
             pin(builder, &app, found)
@@ -65,11 +67,12 @@ impl Folio {
     ) -> Result<Done<ReleaseView>, Error> {
         let app = app.clone();
         self.commit(caller, &app.clone(), move |builder| {
+            refuse_if_rolling(builder.state, &app)?;
             let latest = reach(builder.state, &app, &ReleaseRef::Latest)?;
             let mut standing = Standing::read(builder.state, &app)?;
             let live = Live::only(latest.id.clone(), LiveMode::Following, builder.at());
             let kept = standing.live.as_ref().is_some_and(|(now, _)| {
-                now.mode == LiveMode::Following && now.sole() == live.sole()
+                now.mode == LiveMode::Following && now.shares == live.shares
             });
             if !kept {
                 builder.say(format!("follow the latest release, {}", latest.id));
@@ -81,7 +84,7 @@ impl Folio {
     }
 
     /// Takes live back to the release that had all the traffic before, or to a given one, and pins it. Rolling back
-    /// twice goes back two releases. Makes no version.
+    /// twice goes back two releases. Makes no version, and ends a rollout.
     pub async fn roll_back_live(
         &self,
         caller: &Caller,
@@ -90,6 +93,7 @@ impl Folio {
     ) -> Result<Done<ReleaseView>, Error> {
         let (app, to) = (app.clone(), to.cloned());
         self.commit(caller, &app.clone(), move |builder| {
+            canary::end_rollout(builder, "live was rolled back")?;
             if let Some(to) = &to {
                 let found = reach(builder.state, &app, to)?;
                 builder.say(format!("roll back to release {}", found.id));
@@ -120,7 +124,7 @@ impl Folio {
                     at: entry.at,
                     by: entry.by.clone(),
                     message: entry.message.clone(),
-                    reason: entry.reason.clone(),
+                    reason: entry.reason.clone().or_else(|| to.reason.clone()),
                     from: from.map(|from| from.shares.clone()).unwrap_or_default(),
                     to: to.shares.clone(),
                     mode: to.mode,
@@ -133,6 +137,34 @@ impl Folio {
     }
 }
 
+/// Refuses to move what is live while a rollout does.
+pub(super) fn refuse_if_rolling(state: &dyn State, app: &AppName) -> Result<(), Error> {
+    match canary::rollout(state, app)? {
+        Some(found) => Err(Error::Rolling(found.name)),
+        None => Ok(()),
+    }
+}
+
+/// Has what is live be what a rollout stands for.
+pub(crate) fn shift(builder: &mut Builder<'_>, canary: &Canary) -> Result<(), StoreError> {
+    let CanarySubject::Live { old, new, sticky } = &canary.subject else { return Ok(()) };
+    let mut standing = Standing::read(builder.state, builder.app())?;
+    let shares = canary.live_shares(old, new);
+    let (reason, sticky) = match &canary.phase {
+        CanaryPhase::Succeeded => (format!("rollout to {new} succeeded"), None),
+        CanaryPhase::Failed { why } => (format!("rollout to {new} failed: {why}"), None),
+        _ => (format!("rollout to {new}"), sticky.clone()),
+    };
+    let (mode, reason) = (LiveMode::Pinned, Some(reason));
+    let same = |now: &Live| now.shares == shares && now.reason == reason;
+    if standing.live.as_ref().is_some_and(|(now, _)| same(now)) {
+        return Ok(());
+    }
+    let since = builder.at();
+    let live = Live { shares, sticky, mode, since, reason, before: None };
+    go_live(builder, &mut standing, live)
+}
+
 /// Makes one release live and keeps it so.
 fn pin(
     builder: &mut Builder<'_>,
@@ -142,7 +174,7 @@ fn pin(
     let mut standing = Standing::read(builder.state, app)?;
     let live = pinned(builder, &found.id);
     let kept = standing.live.as_ref().is_some_and(|(now, _)| {
-        now.mode == LiveMode::Pinned && now.sole() == live.sole() && now.reason == live.reason
+        now.mode == LiveMode::Pinned && now.shares == live.shares && now.reason == live.reason
     });
     if !kept {
         go_live(builder, &mut standing, live)?;
@@ -172,6 +204,22 @@ fn past(state: &dyn State, app: &AppName) -> Result<(StandingRelease, Option<u64
         before = live.before;
     }
     Err(Error::NoPast(app.clone()))
+}
+
+/// The releases that had all the traffic before, and until when, newest first.
+pub(super) fn lately(
+    state: &dyn State,
+    app: &AppName,
+    now: &Live,
+) -> Result<Vec<(ReleaseId, Timestamp)>, StoreError> {
+    const BACK_MAX: usize = 64;
+    let (mut found, mut before, mut until) = (Vec::new(), now.before, now.since);
+    while let Some(entry) = before.filter(|_| found.len() < BACK_MAX) {
+        let live = live_at(state, app, entry)?;
+        found.extend(live.sole().map(|release| (release.clone(), until)));
+        (before, until) = (live.before, live.since);
+    }
+    Ok(found)
 }
 
 /// What an entry made live.

@@ -7,6 +7,8 @@ use folio_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::removal::{ExpiredRelease, Expiry, KeptRelease};
+use super::retention::{Fate, Sizes, judge};
 use super::{Standing, follows};
 use crate::builder::Builder;
 use crate::ports::{Releases, StandingRelease, StoreError};
@@ -100,7 +102,8 @@ pub(super) fn of_app_version(
         }
         false => standing.live.as_ref().map(|(live, _)| PinnedAt::of(live)),
     };
-    let (expired, over_limit) = expire(builder, &mut standing)?;
+    let Expiry { expired, over_limit, .. } = expire(builder, &mut standing, None)?;
+    let expired = expired.into_iter().map(|gone| gone.id).collect();
     let id = made.id.clone();
     builder.releases(Released { id, pinned, unreleased, expired, over_limit });
     Ok((made, standing))
@@ -135,41 +138,45 @@ pub(super) fn replace_live(
     (from, to): (Option<(Live, u64)>, Live),
 ) -> Result<(), StoreError> {
     let pointer = Pointer::Live { app: builder.app().clone() };
+    if standing.plan.policy.skew.is_some()
+        && let Some(release) = from.as_ref().and_then(|(from, _)| from.sole())
+    {
+        standing.lately.insert(0, (release.clone(), builder.at()));
+    }
     let from = from.map(|(live, _)| Place::Live(live));
     builder.point(pointer, from, Some(Place::Live(to.clone())))?;
     standing.live = Some((to, builder.state.head()? + 1));
     Ok(())
 }
 
-/// Expires the oldest releases that nothing keeps, until there are as many as the plan allows.
-pub(super) fn expire(
+/// Expires what the rules of the app and its plan leave no room for and nothing keeps.
+pub(crate) fn expire(
     builder: &mut Builder<'_>,
     standing: &mut Standing,
-) -> Result<(Vec<ReleaseId>, Option<OverLimit>), StoreError> {
-    let limit = standing.plan.releases;
-    let too_many = standing.accessible.len().saturating_sub(limit as usize);
-    let free = standing.accessible.iter().filter(|found| standing.protectors(&found.id).is_empty());
-    let expired: Vec<_> = free.take(too_many).cloned().collect();
-    for StandingRelease { id, release } in &expired {
+    sizes: Option<&Sizes>,
+) -> Result<Expiry, StoreError> {
+    let fates = judge(standing, builder.at(), sizes);
+    let mut expiry = Expiry { expired: Vec::new(), kept: Vec::new(), over_limit: None };
+    for Fate { found: StandingRelease { id, release }, kept_by, rules, expires } in fates {
+        let Some(why) = expires else {
+            let by = kept_by.into_iter().chain(rules).collect();
+            expiry.kept.push(KeptRelease { id, by });
+            continue;
+        };
         let pointer = Pointer::Release { app: builder.app().clone(), id: id.clone() };
         let ended = release.ended(ReleaseState::Expired, builder.at());
-        builder.point(
-            pointer,
-            Some(Place::Release(release.clone())),
-            Some(Place::Release(ended)),
-        )?;
+        builder.point(pointer, Some(Place::Release(release)), Some(Place::Release(ended)))?;
+        expiry.expired.push(ExpiredRelease { id, why });
     }
-    standing.accessible.retain(|found| !expired.iter().any(|gone| gone.id == found.id));
-    let over = (expired.len() < too_many).then(|| OverLimit {
+    standing.accessible.retain(|found| !expiry.expired.iter().any(|gone| gone.id == found.id));
+    let (limit, accessible) = (standing.plan.releases, expiry.kept.len() as u64);
+    expiry.over_limit = (accessible > u64::from(limit)).then(|| OverLimit {
         limit,
-        accessible: standing.accessible.len() as u64,
-        kept_by: standing
-            .accessible
-            .iter()
-            .flat_map(|found| standing.protectors(&found.id))
-            .collect(),
+        accessible,
+        kept_by: expiry.kept.iter().flat_map(|kept| kept.by.clone()).collect(),
     });
-    Ok((expired.into_iter().map(|found| found.id).collect(), over))
+    expiry.kept.reverse();
+    Ok(expiry)
 }
 
 /// How many app versions in a row before this one were kept from being released.

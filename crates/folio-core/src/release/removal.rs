@@ -1,9 +1,10 @@
 //! Removes releases: one that nothing shows, by hand, or those that the plan does not allow.
 
-use folio_model::{AppName, Live, LiveMode, Place, Pointer, ReleaseId, ReleaseState};
+use folio_model::{AppName, FULL_WEIGHT, Live, LiveShare, Place, Pointer, ReleaseId, ReleaseState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::live::refuse_if_rolling;
 use super::make::{OverLimit, expire, go_live};
 use super::{Error, ReleaseRef, ReleaseView, Standing, reach, view};
 use crate::builder::Builder;
@@ -25,13 +26,23 @@ pub struct Deletion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Expiry {
-    /// The releases that can no longer be reached.
-    pub expired: Vec<ReleaseId>,
-    /// Those that stay, with what keeps them.
+    /// The releases that can no longer be reached, oldest first, with why.
+    pub expired: Vec<ExpiredRelease>,
+    /// Those that stay, newest first, with what keeps them.
     pub kept: Vec<KeptRelease>,
     /// What keeps more releases than the plan allows, if there are more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_limit: Option<OverLimit>,
+}
+
+/// A release that can no longer be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExpiredRelease {
+    /// Its id.
+    pub id: ReleaseId,
+    /// Why.
+    pub why: String,
 }
 
 /// A release that stays.
@@ -81,46 +92,32 @@ impl Folio {
         .await
     }
 
-    /// Expires what the plan does not allow and nothing keeps.
+    /// Expires what the rules of the app and its plan leave no room for and nothing keeps.
     pub async fn expire_releases(
         &self,
         caller: &Caller,
         app: &AppName,
     ) -> Result<Done<Expiry>, Error> {
-        let app = app.clone();
+        let (app, sizes) = (app.clone(), self.release_sizes(app).await?);
         self.commit(caller, &app.clone(), move |builder| {
             let mut standing = Standing::read(builder.state, &app)?;
             builder.say("expire releases".to_owned());
-            Ok::<_, Error>(expiry(builder, &mut standing)?)
+            Ok::<_, Error>(expire(builder, &mut standing, sizes.as_ref())?)
         })
         .await
     }
 
     /// Says what [`Folio::expire_releases`] would do, and why.
     pub async fn would_expire(&self, app: &AppName) -> Result<Expiry, Error> {
-        let (app, clock) = (app.clone(), self.clock.clone());
+        let (app, clock, sizes) = (app.clone(), self.clock.clone(), self.release_sizes(app).await?);
         self.look(move |state| {
             super::known(state, &app)?;
             let caller = Caller::new(folio_model::Actor::system());
             let mut builder = Builder::new(state, &caller, &app, clock.as_ref());
-            Ok(expiry(&mut builder, &mut Standing::read(state, &app)?)?)
+            Ok(expire(&mut builder, &mut Standing::read(state, &app)?, sizes.as_ref())?)
         })
         .await
     }
-}
-
-/// Expires what is too much, and says what stays.
-pub(crate) fn expiry(
-    builder: &mut Builder<'_>,
-    standing: &mut Standing,
-) -> Result<Expiry, crate::ports::StoreError> {
-    let (expired, over_limit) = expire(builder, standing)?;
-    let kept = standing.accessible.iter().rev();
-    let kept = kept.map(|found| {
-        let by = standing.protectors(&found.id);
-        KeptRelease { id: found.id.clone(), by }
-    });
-    Ok(Expiry { expired, kept: kept.collect(), over_limit })
 }
 
 /// Makes another release live in place of one, if it is live.
@@ -134,19 +131,31 @@ fn replace(
     if other.id == found.id {
         return Err(Error::ReplacedByItself(found.id.clone()));
     }
-    if standing.live_share(&found.id).is_some() {
-        let reason = builder.reason().map(str::to_owned);
-        let live = Live::only(other.id, LiveMode::Pinned, builder.at());
-        go_live(builder, standing, Live { reason, ..live })?;
+    let Some((now, _)) = standing.live.as_ref().filter(|(live, _)| live.shows(&found.id)) else {
+        return Ok(());
+    };
+    refuse_if_rolling(builder.state, builder.app())?;
+    // What the others have of it they keep.
+    let mut shares = now.shares.clone();
+    let weight = shares.iter().filter(|at| at.release == found.id).map(|at| at.weight).sum();
+    shares.retain(|share| share.release != found.id);
+    match shares.iter_mut().find(|share| share.release == other.id) {
+        Some(share) => share.weight += weight,
+        None => shares.push(LiveShare { release: other.id, weight }),
     }
-    Ok(())
+    let (sticky, reason) = (now.sticky.clone(), builder.reason().map(str::to_owned));
+    let live = Live::shared(shares, builder.at())?;
+    Ok(go_live(builder, standing, Live { sticky, reason, ..live })?)
 }
 
 /// What shows a release, so that it cannot be deleted.
 fn users(standing: &Standing, app: &AppName, release: &ReleaseId) -> Vec<Referrer> {
     let referrer =
         |kind: &str, name: &str| Referrer { kind: kind.to_owned(), name: name.to_owned() };
-    let live = standing.live_share(release).map(|_| referrer("live", app.as_str()));
+    let live = standing.live_share(release).map(|share| match share {
+        FULL_WEIGHT => referrer("live", app.as_str()),
+        _ => referrer("split", app.as_str()),
+    });
     let tags = standing.tags_on(release).map(|tag| referrer("release tag", tag.as_str()));
     live.into_iter().chain(tags).collect()
 }

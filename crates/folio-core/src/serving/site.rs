@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use folio_model::{
-    AppName, Edit, Kind, LiveShare, Name, Number, Placement, Qualifier, Reference, ReleaseId,
-    RouteSpec, Snapshot, StaticSpec, Subject, TriggerSpec, UnitKey, UnitUid, VersionId,
+    AppName, Kind, LiveShare, Name, Number, Placement, Qualifier, Reference, ReleaseId, RouteSpec,
+    Skew, Snapshot, StaticSpec, Sticky, Subject, TriggerSpec, UnitKey, UnitUid, VersionId,
 };
 
 use super::assets::Asset;
-use super::sites::{Row, Shown, Site};
+use super::sites::{Row, Shown, Site, SiteSkew};
 use super::{Meaning, read};
 use crate::Folio;
 use crate::ports::{StandingRelease, State, StoreError};
-use crate::release::Standing;
+use crate::release::{Standing, held};
 use crate::route::{self, served};
 use crate::{trigger, view};
 
@@ -29,6 +29,8 @@ pub(super) struct SiteReading {
     pub(super) tags: Vec<(ReleaseId, ReleaseId)>,
     pub(super) latest: Option<ReleaseId>,
     pub(super) live: Vec<LiveShare>,
+    pub(super) sticky: Option<Sticky>,
+    pub(super) skew: Option<SiteSkew>,
 }
 
 /// What was read of a release.
@@ -74,9 +76,6 @@ pub(super) enum Leads {
     Named(Reference),
 }
 
-/// App versions between two releases beyond which everything is read instead of what differs.
-const GAP_MAX: u64 = 256;
-
 /// Reads the site of an app. `known` is what was read before; the shares of the routes in `splits` moved since.
 pub(super) fn read_site(
     state: &dyn State,
@@ -94,8 +93,24 @@ pub(super) fn read_site(
         releases.push(site.release(found, known, splits)?);
     }
     let latest = standing.latest().cloned();
-    let live = standing.live.map(|(live, _)| live.shares).unwrap_or_default();
-    Ok(SiteReading { app: app.clone(), as_of, exists, releases, tags: standing.tags, latest, live })
+    let (live, sticky) = match standing.live {
+        Some((live, _)) => (live.shares, live.sticky),
+        None => (Vec::new(), None),
+    };
+    let skew = match &standing.plan.policy.skew {
+        Some(skew) => Some(site_skew(state, app, skew)?),
+        None => None,
+    };
+    let (app, tags) = (app.clone(), standing.tags);
+    Ok(SiteReading { app, as_of, exists, releases, tags, latest, live, sticky, skew })
+}
+
+fn site_skew(state: &dyn State, app: &AppName, skew: &Skew) -> Result<SiteSkew, StoreError> {
+    let oldest = match &skew.oldest {
+        Some(id) => held::number_of(state, app, id)?.map_or(0, Number::get),
+        None => 0,
+    };
+    Ok(SiteSkew { max_age_s: skew.max_age_s, oldest })
 }
 
 struct SiteReader<'a> {
@@ -141,25 +156,12 @@ impl SiteReader<'_> {
 
     /// What differs between two app versions; nothing if they are too far apart to tell.
     fn changed(&self, one: Number, other: Number) -> Result<Option<Changed>, StoreError> {
-        let (from, to) = (one.min(other), one.max(other));
-        if to.get() - from.get() > GAP_MAX {
+        let Some(units) = held::changed(self.state, self.app, (one, other))? else {
             return Ok(None);
-        }
-        let mut changed = Changed::default();
-        let mut number = from;
-        while number < to {
-            number = number.next();
-            let Some(version) = self.state.app_version(self.app, number)? else { return Ok(None) };
-            let Some(entry) = self.state.entry(version.entry)? else { return Ok(None) };
-            for edit in &entry.edits {
-                changed.units.extend(edit.unit());
-                if let Edit::Built { readies, .. } = edit {
-                    changed.units.extend(readies.iter().map(|ready| ready.unit));
-                }
-            }
-        }
+        };
+        let mut changed = Changed { units, functions: BTreeSet::new() };
         for &unit in &changed.units {
-            for at in [from, to] {
+            for at in [one, other] {
                 let placed = self.state.placement_at(unit, at)?;
                 let function = placed.filter(|placed| placed.kind == Kind::Function);
                 changed.functions.extend(function.map(|function| function.name));
@@ -310,7 +312,6 @@ pub(super) fn held_function(
 }
 
 /// What differs between two app versions.
-#[derive(Default)]
 struct Changed {
     units: BTreeSet<UnitUid>,
     functions: BTreeSet<Name>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use folio_model::{
     AppName, Edit, Entry, Name, Number, Pointer, Qualifier, Reference, ReleaseId, RouteSpec,
-    Subject, UnitUid, VersionId,
+    Sticky, Subject, UnitUid, VersionId,
 };
 
 use super::assets::Asset;
@@ -15,7 +15,9 @@ use super::site::{
 };
 use super::{Serving, Slot};
 use crate::Folio;
+use crate::measure::{Measured, Meter};
 use crate::ports::StoreError;
+use crate::release::held;
 
 /// A route with the slots that its targets are.
 #[derive(Debug)]
@@ -43,6 +45,19 @@ pub struct Site {
     pub latest: Option<ReleaseId>,
     /// What the app's own host shows, with shares of 10,000.
     pub live: Vec<(Arc<Shown>, u32)>,
+    /// What tells one client from another where several share that.
+    pub sticky: Option<Sticky>,
+    /// How long a client stays with the release it began with.
+    pub skew: Option<SiteSkew>,
+}
+
+/// How long a client stays with the release it began with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteSkew {
+    /// At most so long.
+    pub max_age_s: u64,
+    /// The [`Shown::age`] below which no client stays with a release.
+    pub oldest: u64,
 }
 
 /// A release as its hosts show it. Never changes but for the shares of a route that a canary moves.
@@ -64,6 +79,8 @@ pub struct Shown {
     pub(super) items: BTreeMap<UnitUid, Arc<Asset>>,
     /// Its routes by trigger, with the functions whose place in the release they depend on.
     pub(super) rows: BTreeMap<UnitUid, Row>,
+    /// What it answered where nobody asked for it by name.
+    pub meter: Arc<Meter>,
 }
 
 /// A route and what it was made from.
@@ -74,6 +91,21 @@ pub(super) struct Row {
 }
 
 impl Shown {
+    /// A release of which only the functions are known.
+    fn bare(id: ReleaseId, app_version: VersionId, number: Number) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            app_version,
+            number,
+            routes: Vec::new(),
+            functions: Mutex::default(),
+            assets: Vec::new(),
+            items: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            meter: Arc::default(),
+        })
+    }
+
     /// The place of what it shows in the app's history: more is newer.
     pub fn age(&self) -> u64 {
         self.number.get()
@@ -119,6 +151,8 @@ struct Known {
     loaded: bool,
     /// Every app seen, with the entry it was read at; without a site once it is gone.
     sites: BTreeMap<AppName, (u64, Option<Arc<Site>>)>,
+    /// What releases answered, whatever else changes of them.
+    meters: BTreeMap<(AppName, ReleaseId), Arc<Meter>>,
 }
 
 impl Sites {
@@ -139,6 +173,25 @@ impl Sites {
         concerns.then_some((site, splits))
     }
 
+    /// The counters of a release.
+    fn meter(&self, app: &AppName, release: &ReleaseId) -> Arc<Meter> {
+        let mut known = self.lock();
+        Arc::clone(known.meters.entry((app.clone(), release.clone())).or_default())
+    }
+
+    /// What a release answered, if it was ever shown.
+    pub(super) fn measured(&self, app: &AppName, release: &ReleaseId) -> Option<Measured> {
+        let known = self.lock();
+        known.meters.get(&(app.clone(), release.clone())).map(|meter| meter.read())
+    }
+
+    /// A release as it is known.
+    fn shown(&self, app: &AppName, release: &ReleaseId) -> Option<Arc<Shown>> {
+        let known = self.lock();
+        let (_, site) = known.sites.get(app)?;
+        site.as_ref()?.releases.get(release).cloned()
+    }
+
     /// Notes what was read and tells the follower, in the order of what is told.
     fn settle(&self, serving: &Serving, read: Vec<(AppName, u64, Option<Arc<Site>>)>, all: bool) {
         let mut known = self.lock();
@@ -148,6 +201,10 @@ impl Sites {
             if before.is_none_or(|(known, _)| as_of >= *known) {
                 let before = before.and_then(|(_, site)| site.clone());
                 hold(serving, before.as_deref(), site.as_deref());
+                known.meters.retain(|(of, release), _| {
+                    let reached = |site: &Arc<Site>| site.releases.contains_key(release);
+                    *of != app || site.as_ref().is_some_and(reached)
+                });
                 known.sites.insert(app, (as_of, site));
             }
         }
@@ -170,6 +227,7 @@ fn is_shown(pointer: &Pointer) -> bool {
         Pointer::Release { .. }
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }
+            | Pointer::Plan { .. }
             | Pointer::Split { .. }
     )
 }
@@ -250,6 +308,7 @@ impl Folio {
                     routes.sort_by(|a, b| a.name.cmp(&b.name));
                     let (items, assets) = self.items(assets).await?;
                     let (functions, rows) = (Mutex::default(), made);
+                    let meter = self.serving.sites.meter(&reading.app, &id);
                     Arc::new(Shown {
                         id,
                         app_version,
@@ -259,6 +318,7 @@ impl Folio {
                         assets,
                         items,
                         rows,
+                        meter,
                     })
                 }
             };
@@ -269,7 +329,8 @@ impl Folio {
             Some((shown, share.weight))
         });
         let (live, tags) = (live.collect(), reading.tags.into_iter().collect());
-        Ok(Site { app: reading.app, live, tags, latest: reading.latest, releases })
+        let SiteReading { app, latest, sticky, skew, .. } = reading;
+        Ok(Site { app, live, tags, latest, releases, sticky, skew })
     }
 
     /// Static items by unit and by name.
@@ -288,6 +349,38 @@ impl Folio {
         let mut by_name: Vec<_> = items.values().cloned().collect();
         by_name.sort_by(|one: &Arc<Asset>, other| one.name.cmp(&other.name));
         Ok((items, by_name))
+    }
+
+    /// The release in which work is done: the one it was stamped with or, if that can no longer be reached, what is
+    /// live. None if nothing of the app can be reached.
+    pub(crate) async fn stamped(
+        &self,
+        app: &AppName,
+        stamp: Option<&ReleaseId>,
+    ) -> Result<Option<Arc<Shown>>, StoreError> {
+        let (of, stamp) = (app.clone(), stamp.cloned());
+        let wanted = stamp.clone();
+        let found = self
+            .look(move |state| {
+                let stamped = match stamp {
+                    Some(id) => held::reachable(state, &of, &id)?.map(|number| (id, number)),
+                    None => None,
+                };
+                let found = match stamped {
+                    Some(found) => Some(found),
+                    None => held::main(state, &of)?.map(|main| (main.id, main.number)),
+                };
+                let Some((id, number)) = found else { return Ok(None) };
+                let version = state.app_version(&of, number)?;
+                Ok::<_, StoreError>(version.map(|version| (id, version.id, number)))
+            })
+            .await?;
+        let Some((id, app_version, number)) = found else { return Ok(None) };
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != id) {
+            tracing::warn!(app.name = %app, release.id = %wanted, "Release {wanted} can no longer be reached; what was made in it runs in {id}");
+        }
+        let known = self.serving.sites.shown(app, &id);
+        Ok(Some(known.unwrap_or_else(|| Shown::bare(id, app_version, number))))
     }
 
     /// What a reference means inside a release; nothing if it means the same inside and outside.

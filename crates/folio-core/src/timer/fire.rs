@@ -1,10 +1,12 @@
 //! Runs a slot: calls the functions of its timer, once, and reports what became of it. What was skipped is
 //! reported here too, from a task of its own, so that no end of a server can swallow it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use folio_model::{
-    AppName, Digest, Name, Qualifier, Reference, TimerSpec, Timestamp, TriggerSpec, UnitUid,
+    AppName, Digest, Name, Qualifier, Reference, ReleaseId, TimerSpec, Timestamp, TriggerSpec,
+    UnitUid,
 };
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::{FireOutcome, FireReport};
 use crate::deliver::Envelope;
 use crate::ports::{Lease, State, StoreError, Task};
+use crate::release::held;
+use crate::serving::Shown;
 use crate::{Folio, trigger};
 
 /// What the queue calls slots that are to be run.
@@ -32,6 +36,9 @@ pub(super) struct Fire {
     pub(super) name: Name,
     /// What the timer said when the slot came.
     pub(super) snapshot: Digest,
+    /// The release that was live then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) release: Option<ReleaseId>,
     /// The slot, or the first of several that are skipped.
     pub(super) slot: Timestamp,
     pub(super) action: Action,
@@ -105,10 +112,10 @@ impl Folio {
             let report = fire.report(FireOutcome::Skipped, detail);
             return Ok(FireReport { last: Some(last), count, ..report });
         }
-        let (unit, snapshot) = (fire.unit, fire.snapshot);
+        let (app, unit, snapshot) = (fire.app.clone(), fire.unit, fire.snapshot);
         let spec = self
             .look(move |state| {
-                let lives = state.unit_by_uid(unit)?.is_some_and(|unit| unit.latest.is_some());
+                let lives = held::live_trigger(state, &app, unit)?.is_some();
                 lives.then(|| trigger::spec(state, snapshot)).transpose()
             })
             .await?;
@@ -121,7 +128,9 @@ impl Folio {
             return Ok(fire.report(FireOutcome::Interrupted, detail));
         }
         let members = self.members(fire, &timer).await?;
-        let calls = join_all(members.iter().map(|function| self.ring(fire, &timer, function)));
+        let release = self.stamped(&fire.app, fire.release.as_ref()).await?;
+        let ring = |function| self.ring(fire, &timer, (function, release.as_ref()));
+        let calls = join_all(members.iter().map(ring));
         Ok(match tokio::time::timeout(RUN_TIME_MAX, calls).await {
             Ok(ends) => {
                 let well = ends.iter().all(|(well, _)| *well);
@@ -155,12 +164,17 @@ impl Folio {
     }
 
     /// Calls one function for a slot; says whether that went well, and how it ended.
-    async fn ring(&self, fire: &Fire, timer: &TimerSpec, function: &Reference) -> (bool, String) {
+    async fn ring(
+        &self,
+        fire: &Fire,
+        timer: &TimerSpec,
+        (function, release): (&Reference, Option<&Arc<Shown>>),
+    ) -> (bool, String) {
         let envelope = Envelope::new(timer.method(), timer.path())
             .header("X-Fission-Timer-Name", fire.name.as_str())
             .header("Folio-Slot", &fire.slot.to_string());
         let id = format!("fire {} {}", fire.unit, fire.slot);
-        let ended = self.deliver((&fire.app, function), &id, envelope).await;
+        let ended = self.deliver((&fire.app, function), &id, envelope, release).await;
         match ended {
             Ok(answer) => {
                 let well = answer.status < 400;

@@ -28,6 +28,8 @@ pub(crate) enum Caching {
     Forever,
     /// As the item says.
     AsSaid,
+    /// By the client alone, and asked for again: the same address may show something else to others.
+    Own,
     /// Not at all: the same address shows something else to others.
     Private,
 }
@@ -135,6 +137,7 @@ impl Asked {
             _ if self.status != StatusCode::OK => HeaderValue::from_static("no-cache"),
             _ if self.caching == Caching::Private => HeaderValue::from_static("private, no-store"),
             _ if forever => HeaderValue::from_static("public, max-age=31536000, immutable"),
+            _ if self.caching == Caching::Own => HeaderValue::from_static("private, no-cache"),
             None | Some(0) => HeaderValue::from_static("public, no-cache, max-age=0"),
             Some(seconds) => value(&format!("public, must-revalidate, max-age={seconds}")),
         }

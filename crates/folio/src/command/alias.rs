@@ -114,7 +114,7 @@ impl FromStr for Target {
 }
 
 /// Reads `9000`, `90%` or `12.5%`.
-fn weight(share: &str) -> Option<u32> {
+pub(super) fn weight(share: &str) -> Option<u32> {
     let Some(percent) = share.strip_suffix('%') else { return share.parse().ok() };
     let (whole, rest) = percent.split_once('.').unwrap_or((percent, ""));
     let hundredths = match rest.len() {

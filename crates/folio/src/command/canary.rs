@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use folio_core::canary::{CanaryStep, CanaryView, CanaryWindow, NewCanary, PlanFields};
+use folio_core::canary::{CanarySide, CanaryStep, CanaryView, CanaryWindow, NewCanary, PlanFields};
 use folio_core::view::Done;
 use folio_model::{CanaryPhase, FULL_WEIGHT, Name, Qualifier, Reference, percent};
 use jiff::SignedDuration;
@@ -167,12 +167,12 @@ async fn show(session: &Session, which: &Which) -> Result<()> {
     let at = which.named.unit(session)?;
     let path = ["apps", at.app.as_str(), "canaries", at.name.as_str()];
     let view: CanaryView = session.client.get(&path, &[]).await?;
-    session.output.item(&view, |view| {
-        let mut text = details(view).to_string();
-        text.push('\n');
-        text.push_str(&steps(&view.steps).to_string());
-        text
-    })
+    session.output.item(&view, shown)
+}
+
+/// A canary with its steps.
+pub(super) fn shown(view: &CanaryView) -> String {
+    format!("{}\n{}", details(view), steps(&view.steps))
 }
 
 async fn delete(session: &Session, which: &Which) -> Result<()> {
@@ -200,6 +200,7 @@ impl Plan {
             threshold_percent: self.failure_threshold,
             failure_status: self.failure_status,
             requests_min: self.min_requests,
+            ..PlanFields::default()
         })
     }
 }
@@ -233,7 +234,11 @@ fn table(canaries: &[CanaryView], _: Format) -> Table {
 }
 
 fn details(view: &CanaryView) -> Details {
-    let of = if view.alias.is_some() { "Alias" } else { "Trigger" };
+    let of = match (&view.alias, &view.trigger) {
+        (Some(_), _) => "Alias",
+        (None, Some(_)) => "Trigger",
+        (None, None) => "Moves",
+    };
     let details = Details::default()
         .line("Name", &view.name)
         .line("App", &view.app)
@@ -242,13 +247,13 @@ fn details(view: &CanaryView) -> Details {
         .line("New", &view.new)
         .line("Status", in_words(&view.phase))
         .line("Weight", format!("{} {}", bar(view.weight), percent(view.weight)))
-        .line("Step", format!("{} every {}", percent(view.plan.step), interval(view)))
-        .line("Fails above", threshold(view));
+        .line("Step", plan(view))
+        .line("Fails above", threshold(view))
+        .line("Compared", guards(view));
     let details = match &view.window {
-        Some(CanaryWindow { since, requests, failures }) => details.line(
-            "Measured",
-            format!("{requests} requests, {failures} failed, since {}", moment(*since)),
-        ),
+        Some(CanaryWindow { since, new, old }) => details
+            .line("Measured", format!("{}, since {}", side(new), moment(*since)))
+            .line("Old code", side(old)),
         None => details,
     };
     details.line("Revision", view.revision)
@@ -265,7 +270,7 @@ fn steps(steps: &[CanaryStep]) -> Table {
 
 fn moved(view: &CanaryView) -> String {
     let trigger = view.trigger.as_ref().map(ToString::to_string);
-    view.alias.clone().or(trigger).unwrap_or_default()
+    view.alias.clone().or(trigger).unwrap_or_else(|| "live".to_owned())
 }
 
 fn threshold(view: &CanaryView) -> String {
@@ -276,14 +281,45 @@ fn threshold(view: &CanaryView) -> String {
     )
 }
 
+/// The steps that are to come, in words.
+fn plan(view: &CanaryView) -> String {
+    if view.plan.stages.is_empty() {
+        return format!("{} every {}", percent(view.plan.step), interval(view));
+    }
+    let stages = view.plan.stages.iter().map(|stage| {
+        let approval = if stage.approval { ", then approval" } else { "" };
+        let held = time(view.plan.hold_ms(stage.weight));
+        format!("{} for {held}{approval}", percent(stage.weight))
+    });
+    stages.collect::<Vec<_>>().join("; ")
+}
+
+/// What else the new code is held to, in words.
+fn guards(view: &CanaryView) -> String {
+    let guards = &view.plan.guards;
+    let said = [
+        guards.errors_percent_over.map(|over| format!("{over} % more failures than the old code")),
+        guards.latency_percent_over.map(|over| format!("{over} % slower than the old code")),
+        guards.latency_ms_max.map(|most| format!("99 % of answers within {most} ms")),
+    ];
+    let said: Vec<_> = said.into_iter().flatten().collect();
+    said.join(", ")
+}
+
 fn interval(view: &CanaryView) -> String {
-    let ms = i64::try_from(view.plan.interval_ms).unwrap_or(i64::MAX);
+    time(view.plan.interval_ms)
+}
+
+fn time(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     format!("{:#}", SignedDuration::from_millis(ms))
 }
 
 fn status(phase: &CanaryPhase) -> &'static str {
     match phase {
         CanaryPhase::Running => "running",
+        CanaryPhase::Waiting => "waiting",
+        CanaryPhase::Paused { .. } => "paused",
         CanaryPhase::Succeeded => "succeeded",
         CanaryPhase::Failed { .. } => "failed",
         CanaryPhase::Aborted { .. } => "aborted",
@@ -292,11 +328,20 @@ fn status(phase: &CanaryPhase) -> &'static str {
 
 fn in_words(phase: &CanaryPhase) -> String {
     match phase {
-        CanaryPhase::Failed { why } | CanaryPhase::Aborted { why } => {
+        CanaryPhase::Waiting => "waiting for approval".to_owned(),
+        CanaryPhase::Paused { why }
+        | CanaryPhase::Failed { why }
+        | CanaryPhase::Aborted { why } => {
             format!("{}: {why}", status(phase))
         }
         CanaryPhase::Running | CanaryPhase::Succeeded => status(phase).to_owned(),
     }
+}
+
+fn side(side: &CanarySide) -> String {
+    let CanarySide { requests, failures, latency_us } = side;
+    let time = latency_us.map(|us| format!(", 99 % within {} ms", us.div_ceil(1_000)));
+    format!("{requests} requests, {failures} failed{}", time.unwrap_or_default())
 }
 
 /// A share drawn as a bar of twenty.

@@ -1,10 +1,14 @@
 //! `folio release` and `folio rollback`: which app versions can be reached, and which of them is live.
 
+mod policy;
+mod rollout;
+mod sharing;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use folio_core::release::{Expiry, LiveMove, ReleaseLabel, ReleaseRef, ReleaseView};
 use folio_core::view::Done;
-use folio_model::{FULL_WEIGHT, LiveMode, LiveShare, ReleaseId, ReleaseState, percent};
+use folio_model::{FULL_WEIGHT, LiveMode, ReleaseId, ReleaseState, percent};
 use reqwest::Method;
 use serde_json::json;
 
@@ -25,13 +29,27 @@ pub(crate) enum Command {
     SetLive(Which),
     /// Have live follow the newest release again
     Follow,
+    /// Show what is live
+    Live,
+    /// Share what is live among releases, until one is set live
+    Split(sharing::Split),
+    /// Give a release more and more of what is live
+    #[command(subcommand)]
+    Rollout(rollout::Command),
     /// Put a tag on a release, which keeps it from expiring
     Tag(Tag),
     /// Take a tag away; the release stays
     Untag(Untag),
     /// Delete a release that nothing shows
     Delete(Delete),
-    /// Expire what the plan does not allow and nothing keeps
+    /// Keep a release from expiring
+    Keep(Which),
+    /// Let a release expire again
+    Unkeep(Which),
+    /// Say which releases stay how long, and whether clients stay with one
+    #[command(subcommand)]
+    Policy(policy::Command),
+    /// Expire what the app's policy and plan leave no room for and nothing keeps
     Gc(Gc),
     /// List what was live, newest first, with who changed it and why
     History,
@@ -137,12 +155,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let if_same = if new { "publish" } else { "keep" };
             let body = json!({ "appVersion": app_version, "ifSame": if_same });
             let change = Change::new(Method::POST).body(&body)?;
-            let done: Done<ReleaseView> = client.change(&releases, change).await?;
-            session.output.item(&done, |done| {
-                let ReleaseView { label, shows, .. } = &done.result;
-                let already = if done.changed { "" } else { " already" };
-                format!("app version {shows} is{already} release {}", label.id)
-            })
+            session.output.item(&client.change(&releases, change).await?, released)
         }
         Command::SetLive(Which { release }) => {
             let body = json!({ "release": release.to_string() });
@@ -157,6 +170,12 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
                 format!("release {} is live, and live follows", done.result.label.id)
             })
         }
+        Command::Live => sharing::live(session).await,
+        Command::Split(what) => sharing::split(session, what).await,
+        Command::Rollout(what) => rollout::run(session, what).await,
+        Command::Policy(what) => policy::run(session, what).await,
+        Command::Keep(which) => policy::keep(session, which, Method::PUT).await,
+        Command::Unkeep(which) => policy::keep(session, which, Method::DELETE).await,
         Command::Tag(what) => tag(session, what).await,
         Command::Untag(Untag { tag }) => {
             let path = ["apps", app.as_str(), "release-tags", tag.as_str()];
@@ -183,6 +202,12 @@ pub(crate) async fn roll_back(session: &Session, command: Rollback) -> Result<()
     let to = command.to.map(|to| to.to_string());
     let change = Change::new(Method::POST).body(&json!({ "to": to }))?;
     became_live(session, session.client.change(&path, change).await?)
+}
+
+fn released(done: &Done<ReleaseView>) -> String {
+    let ReleaseView { label, shows, .. } = &done.result;
+    let already = if done.changed { "" } else { " already" };
+    format!("app version {shows} is{already} release {}", label.id)
 }
 
 async fn list(session: &Session, path: &[&str], what: List) -> Result<()> {
@@ -226,9 +251,10 @@ async fn gc(session: &Session, what: Gc) -> Result<()> {
     };
     session.output.item(&found, |found| {
         let would = if what.dry_run { "would expire" } else { "expired" };
+        let gone = found.expired.iter().map(|gone| format!("{would}: {} ({})", gone.id, gone.why));
         let mut text = match found.expired.is_empty() {
             true => "nothing to expire".to_owned(),
-            false => format!("{would}: {}", join(&found.expired)),
+            false => gone.collect::<Vec<_>>().join("\n"),
         };
         for kept in &found.kept {
             let by = if kept.by.is_empty() { "there is room".to_owned() } else { join(&kept.by) };
@@ -242,7 +268,8 @@ async fn gc(session: &Session, what: Gc) -> Result<()> {
 pub(crate) fn expiry(expiry: &Expiry) -> String {
     let mut lines = Vec::new();
     if !expiry.expired.is_empty() {
-        lines.push(format!("expired: {}", join(&expiry.expired)));
+        let gone = expiry.expired.iter().map(|gone| &gone.id);
+        lines.push(format!("expired: {}", join(gone)));
     }
     if let Some(over) = &expiry.over_limit {
         let kept = join(&over.kept_by);
@@ -326,12 +353,6 @@ fn details(view: &ReleaseView) -> String {
 
 fn moves(moves: &[LiveMove], _: Format) -> Table {
     let mut table = Table::new(["ENTRY", "TIME", "BY", "FROM", "TO", "MODE", "REASON"]);
-    let shares = |shares: &[LiveShare]| {
-        join(shares.iter().map(|share| match share.weight {
-            FULL_WEIGHT => share.release.to_string(),
-            weight => format!("{} {}", share.release, percent(weight)),
-        }))
-    };
     for step in moves {
         let mode = match step.mode {
             LiveMode::Following => "following",
@@ -341,8 +362,8 @@ fn moves(moves: &[LiveMove], _: Format) -> Table {
             step.entry.to_string(),
             moment(step.at),
             step.by.to_string(),
-            shares(&step.from),
-            shares(&step.to),
+            sharing::in_words(&step.from),
+            sharing::in_words(&step.to),
             mode.to_owned(),
             step.reason.clone().unwrap_or_default(),
         ]);

@@ -183,9 +183,9 @@ impl Writer {
         };
         let mut exclude = exclude.to_vec();
         // Whoever publishes a directory does not mean the file in it that says so.
+        let whole = |path: &Path| Path::new(".").join(path).canonicalize();
         if shape == Shape::Directory
-            && let (Ok(own), Ok(root), Ok(path)) =
-                (self.file.canonicalize(), root.canonicalize(), path.canonicalize())
+            && let (Ok(own), Ok(root), Ok(path)) = (whole(&self.file), whole(&root), whole(&path))
             && own.starts_with(&path)
             && let Ok(below) = own.strip_prefix(&root)
         {

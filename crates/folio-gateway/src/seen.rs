@@ -1,0 +1,105 @@
+//! What became known of a request on its way, for its answer.
+
+use std::sync::Arc;
+
+use folio_core::ports::runtime::RequestId;
+use http::header::{ORIGIN, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::time::Instant;
+
+use crate::headers::{
+    FOLIO_APP_VERSION, FOLIO_RELEASE, FOLIO_RELEASE_FALLBACK, FOLIO_REQUEST_ID, FOLIO_VERSION,
+    ROBOTS,
+};
+use crate::served::Served;
+use crate::table::{Aim, Named, Release};
+
+/// What became known of a request on its way, for its answer.
+pub(crate) struct Seen {
+    pub(crate) id: RequestId,
+    started: Instant,
+    /// The route, if it says something to browsers on other sites.
+    pub(crate) cors: Option<Arc<Served>>,
+    origin: Option<HeaderValue>,
+    pub(crate) version: Option<HeaderValue>,
+    /// What keeps the client with a version of a function.
+    pub(crate) cookie: Option<HeaderValue>,
+    /// What keeps the client with a release.
+    release_cookie: Option<HeaderValue>,
+    /// The release that answers.
+    pub(crate) release: Option<Arc<Release>>,
+    /// Why it is not the release that the client was to stay with.
+    fallback: Option<&'static str>,
+    /// Whether it was asked for by name, so that no index is to know it.
+    by_name: bool,
+}
+
+impl Seen {
+    pub(crate) fn new(id: RequestId) -> Self {
+        Self {
+            id,
+            started: Instant::now(),
+            cors: None,
+            origin: None,
+            version: None,
+            cookie: None,
+            release_cookie: None,
+            release: None,
+            fallback: None,
+            by_name: false,
+        }
+    }
+
+    pub(crate) fn reach(&mut self, aim: &Aim<'_, '_>) {
+        (self.release, self.by_name) = (aim.release.cloned(), aim.named != Named::Live);
+        (self.release_cookie, self.fallback) = (aim.cookie.clone(), aim.fallback);
+    }
+
+    pub(crate) fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
+        if route.cors.is_some() {
+            self.origin = headers.get(ORIGIN).cloned();
+            self.cors = Some(Arc::clone(route));
+        }
+    }
+
+    /// Counts the answer for the release that gave it, unless it was asked for by name.
+    pub(crate) fn count(&self, status: StatusCode) {
+        if let Some(release) = self.release.as_ref().filter(|_| !self.by_name) {
+            release.shown.meter.record(status.as_u16(), self.started.elapsed());
+        }
+    }
+
+    /// Adds what every answer says.
+    pub(crate) fn mark(&mut self, headers: &mut HeaderMap) {
+        headers.insert(FOLIO_REQUEST_ID, id_value(self.id));
+        if let Some(version) = self.version.take() {
+            headers.insert(FOLIO_VERSION, version);
+        }
+        if let Some(release) = self.release.take() {
+            headers.insert(FOLIO_RELEASE, release.id.clone());
+            headers.insert(FOLIO_APP_VERSION, release.app_version.clone());
+        }
+        if let Some(why) = self.fallback.take() {
+            headers.insert(FOLIO_RELEASE_FALLBACK, HeaderValue::from_static(why));
+        }
+        if self.by_name {
+            headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+        }
+        for cookie in [self.cookie.take(), self.release_cookie.take()].into_iter().flatten() {
+            headers.append(SET_COOKIE, cookie);
+        }
+        if let Some(cors) = self.cors.as_ref().and_then(|route| route.cors.as_ref()) {
+            cors.answer(self.origin.as_ref(), headers);
+        }
+    }
+}
+
+fn id_value(id: RequestId) -> HeaderValue {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [0; 32];
+    for (at, byte) in id.0.to_be_bytes().into_iter().enumerate() {
+        text[at * 2] = DIGITS[usize::from(byte >> 4)];
+        text[at * 2 + 1] = DIGITS[usize::from(byte & 15)];
+    }
+    HeaderValue::from_bytes(&text).expect("digits are plain text")
+}
