@@ -40,7 +40,7 @@ pub enum TlsError {
         host: String,
         /// What is wrong with it.
         #[source]
-        reason: Box<TlsError>,
+        reason: Box<Self>,
     },
     /// A file cannot be read.
     #[error("cannot read `{}`: {reason}", .path.display())]
