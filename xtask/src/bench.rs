@@ -72,7 +72,8 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         }
         Subject::Hub => {
             bench("hubgen", "generate")?;
-            bench("hubgen-example", "conversions")
+            bench("hubgen-example", "conversions")?;
+            bench("folio-kinds", "convert")
         }
     }
 }
