@@ -111,12 +111,15 @@ fn nginx(site: &Path, directory: &Path) -> Result<Peer> {
     let place = directory.join("nginx");
     fs::create_dir_all(&place)?;
     let (site, place) = (text(site)?, text(&place)?);
+    // Whoever may read the files: nginx started by root would give that up.
+    let user = run::output(&Program::new("id", &["-un"]))?;
+    let user = user.trim();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
         .map(|what| format!("  {what}_temp_path {place}/{what};\n"))
         .collect();
     let settings = format!(
-        "worker_processes auto;\npid {place}/pid;\nerror_log {place}/error.log;\ndaemon off;\n\
+        "user {user};\nworker_processes auto;\npid {place}/pid;\nerror_log {place}/error.log;\ndaemon off;\n\
          events {{ worker_connections 1024; }}\n\
          http {{\n{temporary}  access_log off;\n  sendfile on;\n  tcp_nopush on;\n  keepalive_requests 10000000;\n\
          \x20 server {{ listen 127.0.0.1:{{port}}; root {site}; }}\n}}\n"
