@@ -75,7 +75,13 @@ fn write_crate(workspace: &Path, provider: &str, schemas: &Path) {
     let said = config(provider, "output = \"src\"\nmodule = \"provider\"");
     let config = directory.join("hubgen.toml");
     write(&config, &said);
-    hubgen(&["generate", &text(&config), "--schemas", &text(schemas)]).unwrap();
+    let generate = || hubgen(&["generate", &text(&config), "--schemas", &text(schemas)]);
+    if generate().is_err() {
+        // The directory is kept between runs, and what an earlier generator left there is not this one's.
+        std::fs::remove_dir_all(directory.join("src/provider")).unwrap();
+        std::fs::remove_file(directory.join("src/provider.rs")).unwrap();
+        generate().unwrap();
+    }
 }
 
 /// Writes a file, unless it is there already: what did not change is not compiled again.
