@@ -5,6 +5,10 @@ mod bindings;
 mod face;
 mod hostile;
 
+use folio_core::Caller;
+use folio_core::request::{Fields, Onto};
+use folio_model::{Actor, AppName, Kind, UnitKey};
+use folio_testkit::sample;
 use serde_json::{Value, json};
 
 use self::face::{Face, zip};
@@ -272,6 +276,30 @@ async fn ten_versions_are_enough_and_each_keeps_its_own_code() {
     assert_eq!((first, tenth), (zip("def main(): return 0"), zip("def main(): return 10")));
     face.delete(&format!("{all}/10")).await.with(204);
     assert_eq!(face.publish(&id).await, 11);
+}
+
+#[tokio::test]
+async fn a_function_that_was_made_elsewhere_is_downloaded_as_a_zip_too() {
+    let face = Face::new().await;
+    let folio = &face.world.folio;
+    let caller = Caller::new("ada".parse::<Actor>().unwrap());
+    let key = UnitKey {
+        app: AppName::default_app(),
+        kind: Kind::Function,
+        name: "elsewhere".parse().unwrap(),
+    };
+    let fields = Fields {
+        environment: Some("python".parse().unwrap()),
+        deployment: Some(sample::file(folio, "main.py", "def main(): return 1").await),
+        ..Fields::default()
+    };
+    folio.set_draft(&caller, &key, fields, (Onto::Nothing, None)).await.unwrap();
+    let all = face.get("/functions").await.with(200);
+    let id = all["functions"][0]["id"].as_str().unwrap();
+    let said = face.get(&format!("/functions/{id}?download=true")).await;
+    assert_eq!((said.kind.as_str(), &said.bytes[..4]), ("application/zip", &b"PK\x03\x04"[..]));
+    assert!(said.bytes.windows(7).any(|name| name == b"main.py"));
+    assert!(said.disposition.ends_with(&format!("filename=\"{id}\"")), "{}", said.disposition);
 }
 
 #[tokio::test]

@@ -47,6 +47,11 @@ pub fn is_archive(start: &[u8]) -> bool {
     format(start).is_some()
 }
 
+/// Whether bytes that begin so are a zip.
+pub fn is_zip(start: &[u8]) -> bool {
+    matches!(format(start), Some(Format::Zip))
+}
+
 enum Format {
     Zip,
     Gzip,

@@ -57,6 +57,8 @@ pub struct Limits {
     pub timer_catch_up_max: u64,
     /// Calls that one watch makes in a second.
     pub watch_fires_per_second_max: u64,
+    /// Versions that a function may have for another to be made through Qinling's API.
+    pub qinling_versions_max: u64,
     /// Manifests of the deployments applied last that are remembered, so that they need not be sent again.
     pub remembered_documents_max: u64,
     /// Bytes of the input of one execution.
@@ -100,6 +102,7 @@ impl Default for Limits {
             timer_late_ms_max: 60 * 60 * 1000,
             timer_catch_up_max: 100,
             watch_fires_per_second_max: 20,
+            qinling_versions_max: 10,
             remembered_documents_max: 200_000,
             execution_input_bytes_max: MIB,
             execution_result_bytes_max: MIB,

@@ -6,7 +6,8 @@ use folio_model::{
     AppName, Content, Digest, Draft, Kind, Layout, NodeKind, PackagePin, Qualifier, Snapshot,
     TreePath, Unit, UnitKey, Version, VersionKey,
 };
-use futures::stream::BoxStream;
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -236,10 +237,7 @@ impl Folio {
         let Content { tree, layout } = files.content;
         match (files.archive, layout) {
             (Some(archive), _) => self.stored(None, archive).await,
-            (None, Layout::Directory) => {
-                let content = content::zip_stream(self.blobs(), tree).await?;
-                Ok(Download { name: None, digest: None, bytes: None, content })
-            }
+            (None, Layout::Directory) => self.packed(tree).await,
             (None, Layout::File) => {
                 let listed = content::list_files(self.blobs.as_ref(), tree).await?;
                 let (path, entry) = listed.into_iter().next().ok_or_else(|| {
@@ -248,6 +246,24 @@ impl Folio {
                 self.stored(Some(path.to_string()), entry.digest()).await
             }
         }
+    }
+
+    /// The bytes of a version's files as a zip: the one they came in, or else one that is made of them.
+    pub async fn download_zip(&self, files: &Files) -> Result<Download, Error> {
+        if let Some(archive) = files.archive {
+            let mut given = self.stored(None, archive).await?;
+            let start = given.content.next().await.transpose()?.unwrap_or_default();
+            if archive::is_zip(&start) {
+                given.content = stream::iter([Ok(start)]).chain(given.content).boxed();
+                return Ok(given);
+            }
+        }
+        self.packed(files.content.tree).await
+    }
+
+    async fn packed(&self, tree: Digest) -> Result<Download, Error> {
+        let content = content::zip_stream(self.blobs(), tree).await?;
+        Ok(Download { name: None, digest: None, bytes: None, content })
     }
 
     pub(crate) async fn stored(

@@ -23,6 +23,11 @@ pub(crate) struct File {
 }
 
 impl File {
+    /// A download under a name.
+    pub(crate) fn named(name: String, download: Download) -> Self {
+        Self { name, download }
+    }
+
     /// Names a download: as the file itself is called, or `<stem>.<what the bytes are>`. Reads its start.
     pub(crate) async fn new(stem: &str, mut download: Download) -> Result<Self, Failure> {
         if let Some(name) = download.name.take() {

@@ -4,8 +4,11 @@
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use folio_core::upload::Download;
 use folio_core::{Class, Explain};
 use serde_json::{Value, json};
+
+use crate::encode::File;
 
 /// A refusal: a status and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,13 +114,9 @@ pub(super) fn empty(status: StatusCode) -> Response {
 }
 
 /// Bytes with a name, never compressed on the way: the client keeps what it is sent.
-pub(super) fn zip(name: &str, bytes: Vec<u8>) -> Response {
-    let mut response = bytes.into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/zip"));
-    let disposition = format!("attachment; filename=\"{name}\"");
-    if let Ok(value) = HeaderValue::try_from(disposition) {
-        headers.insert(header::CONTENT_DISPOSITION, value);
-    }
+pub(super) fn zip(name: &str, download: Download) -> Response {
+    let mut response = File::named(name.to_owned(), download).into_response();
+    let media_type = HeaderValue::from_static("application/zip");
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
     response
 }

@@ -11,6 +11,7 @@ use folio_core::binding::{BindingKind, BindingView};
 use folio_core::draft;
 use folio_core::ports::runtime::Scale;
 use folio_core::request::{Cascade, ContentRef, Fields, Onto};
+use folio_core::upload::Download;
 use folio_core::view::UnitView;
 use folio_model::{BoundTo, Kind, Name, Qualifier, RuntimeKind, UnitKey};
 use md5::{Digest as _, Md5};
@@ -67,13 +68,10 @@ async fn show(visit: &Visit, id: &str) -> Outcome {
     Ok(zip(&unit.uid.to_string(), package(visit, &unit, &at).await?))
 }
 
-/// The bytes of a function's package, as they were given.
-pub(super) async fn package(visit: &Visit, unit: &UnitView, at: &Qualifier) -> Outcome<Vec<u8>> {
-    use futures::TryStreamExt as _;
+/// A function's package, as a zip whatever it was given as.
+pub(super) async fn package(visit: &Visit, unit: &UnitView, at: &Qualifier) -> Outcome<Download> {
     let files = visit.folio.files(&key(unit), at, None).await?;
-    let download = visit.folio.download(&files).await?;
-    let pieces: Vec<Bytes> = download.content.try_collect().await?;
-    Ok(pieces.concat())
+    Ok(visit.folio.download_zip(&files).await?)
 }
 
 async fn create(visit: &Visit) -> Outcome {

@@ -15,9 +15,6 @@ use super::functions::{self, key};
 use super::showing::{self, MD5, note};
 use super::visit::{self, To, Visit};
 
-/// Versions one function may have at a time.
-const VERSIONS_MAX: usize = 10;
-
 pub(super) async fn dispatch(visit: &Visit, id: &str, rest: &[&str]) -> Outcome {
     match (visit.method.as_str(), rest) {
         ("GET", []) => list(visit, id).await,
@@ -52,8 +49,9 @@ async fn create(visit: &Visit, id: &str) -> Outcome {
     let body = described(visit)?;
     let description = body.text("description")?.unwrap_or_default();
     let versions = visit.folio.versions(&key(&unit), Page::ALL).await?;
-    if versions.len() >= VERSIONS_MAX {
-        let text = format!("Can not exceed maximum number of versions {VERSIONS_MAX}");
+    let max = visit.folio.limits().qinling_versions_max;
+    if versions.len() as u64 >= max {
+        let text = format!("Can not exceed maximum number of versions {max}");
         return Err(Fault::not_allowed(text));
     }
     if let Some(latest) = unit.latest.as_ref().filter(|latest| is_same(&unit, latest)) {
@@ -106,8 +104,8 @@ async fn show(visit: &Visit, id: &str, number: &str) -> Outcome {
         return Ok(found(shown(visit, &unit, &version).await?));
     }
     let at = Qualifier::Number(version.number);
-    let bytes = functions::package(visit, &unit, &at).await?;
-    Ok(zip(&format!("{}_{}", unit.uid, version.number), bytes))
+    let name = format!("{}_{}", unit.uid, version.number);
+    Ok(zip(&name, functions::package(visit, &unit, &at).await?))
 }
 
 async fn describe(visit: &Visit, id: &str, number: &str) -> Outcome {
