@@ -6,7 +6,7 @@ use folio_core::request::{Cascade, Expect, Onto, Which};
 use folio_core::route::{Error, RouteFields};
 use folio_core::serving::{Meaning, Route, Site};
 use folio_core::{Explain, Referrer};
-use folio_model::{RoutePath, Target};
+use folio_model::{RoutePath, Sticky, Target};
 
 use crate::runtime::{reference, running, running_on_disk};
 use crate::world::{World, app, function, id, refused, world};
@@ -70,6 +70,20 @@ async fn a_route_leads_only_to_what_is_there() {
     assert_eq!(create(&world, "s", to("/b", "default/hello@2")).await.unwrap(), "hello@2");
     let nothing = create(&world, "t", RouteFields::default()).await;
     assert_eq!(refused(nothing).0, "route_incomplete");
+}
+
+#[tokio::test]
+async fn clients_are_told_apart_by_what_a_header_or_cookie_can_be_called() {
+    let world = world().await;
+    hello(&world).await;
+    for odd in [Sticky::Header("two words".to_owned()), Sticky::Cookie(String::new())] {
+        let fields = RouteFields { sticky: Some(odd), ..to("/a", "hello@prod") };
+        let (_, why) = refused(create(&world, "r", fields).await);
+        assert!(why.ends_with("is not the name of a header or cookie"), "{why}");
+    }
+    let plain = Some(Sticky::Header("X-User".to_owned()));
+    let fields = RouteFields { sticky: plain, ..to("/a", "hello@prod") };
+    create(&world, "r", fields).await.unwrap();
 }
 
 #[tokio::test]

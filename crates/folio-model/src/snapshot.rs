@@ -173,6 +173,9 @@ pub enum SnapshotError {
     /// A word that is not a method.
     #[error("`{0}` is not an HTTP method")]
     Method(String),
+    /// What neither a header nor a cookie can be called.
+    #[error("`{0}` is not the name of a header or cookie")]
+    Sticky(String),
     /// Shares that do not add up.
     #[error("the weights of a trigger's targets sum to {0}, not 10000")]
     Weights(u64),

@@ -105,6 +105,18 @@ pub enum Sticky {
     Address,
 }
 
+impl Sticky {
+    /// The name it gives, if neither a header nor a cookie can have it.
+    pub fn odd_name(&self) -> Option<&str> {
+        let sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        let is_token = |name: &str| !name.is_empty() && name.len() <= 128 && name.bytes().all(sign);
+        match self {
+            Self::Header(name) | Self::Cookie(name) if !is_token(name) => Some(name),
+            Self::Header(_) | Self::Cookie(_) | Self::Address => None,
+        }
+    }
+}
+
 /// What browsers on other sites may do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -189,6 +201,9 @@ impl RouteSpec {
             return Err(SnapshotError::Path { path: path.to_owned(), why });
         }
         self.methods.iter().try_for_each(|method| check_method(method))?;
+        if let Some(name) = self.sticky.as_ref().and_then(Sticky::odd_name) {
+            return Err(SnapshotError::Sticky(name.to_owned()));
+        }
         check_targets(&self.targets)
     }
 }

@@ -66,10 +66,8 @@ impl Folio {
         split: LiveSplit,
     ) -> Result<Done<LiveView>, Error> {
         let app = app.clone();
-        if let Some(Sticky::Header(name) | Sticky::Cookie(name)) = &split.sticky
-            && !is_token(name)
-        {
-            return Err(Error::Sticky(name.clone()));
+        if let Some(name) = split.sticky.as_ref().and_then(Sticky::odd_name) {
+            return Err(Error::Sticky(name.to_owned()));
         }
         self.commit(caller, &app.clone(), move |builder| {
             refuse_if_rolling(builder.state, &app)?;
@@ -100,10 +98,4 @@ impl Folio {
         })
         .await
     }
-}
-
-/// Whether a text can be the name of a header or a cookie.
-fn is_token(name: &str) -> bool {
-    let sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.len() <= 128 && name.bytes().all(sign)
 }

@@ -60,8 +60,8 @@ impl Split {
         unreachable!("shares sum to the whole, so every draw falls into one")
     }
 
-    /// The version for a key, the same each time. Moving weight from one version to another moves keys from the
-    /// one to the other and no others.
+    /// The version for a key, the same each time. Raising the weight of a version moves keys only to it, lowering
+    /// it only away from it.
     pub fn pick_sticky(&self, key: u64) -> &Arc<Plan> {
         // Weighted rendezvous: every version bids for the key; a bid depends on its own weight only.
         let bid = |share: &Share| f64::from(share.weight) / -uniform(mix(key ^ share.seed)).ln();
