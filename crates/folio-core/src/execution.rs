@@ -36,6 +36,9 @@ const TOPIC: &str = "execution";
 /// How long a worker has an execution to itself: longer than it may run.
 const LEASE: Duration = Duration::from_secs(20 * 60);
 
+/// How long the end of a function that somebody waits for may take to be written together with its beginning.
+const SOON: Duration = Duration::from_millis(10);
+
 /// What is to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewExecution {
@@ -292,12 +295,13 @@ impl Folio {
         answered.await.map_err(|_| Error::Unavailable)?
     }
 
-    /// Records the beginning while the function runs already: nobody was told of it yet.
+    /// Records the beginning while the function runs already: nobody was told of it yet. The beginning does not wait
+    /// for the disk, the end does, and for both.
     async fn run_held(&self, plan: Arc<Plan>, execution: Execution) -> Result<Execution, Error> {
         let record = self.record()?;
         let (id, held) = (execution.id, self.clock.now() + LEASE);
         let begin = record.begin(execution.clone(), task(id, None), Some(held));
-        let (begun, performed) = tokio::join!(begin, self.call_function(&plan, &execution));
+        let (begun, performed) = tokio::join!(begin, self.perform_now(&plan, &execution));
         let begun = begun?;
         let end = match performed {
             Performed::Ended(end) => end,
@@ -315,6 +319,24 @@ impl Folio {
         }
         // Somebody cancelled or deleted it meanwhile.
         record.execution(id).await?.ok_or(Error::NotFound(id))
+    }
+
+    /// Calls the function of an execution somebody waits for. One that takes longer is brought to the disk while it
+    /// runs.
+    async fn perform_now(&self, plan: &Arc<Plan>, execution: &Execution) -> Performed {
+        let started = async {
+            tokio::time::sleep(SOON).await;
+            let Some(record) = &self.executions else { return };
+            if let Err(error) = record.start(execution.id).await {
+                tracing::error!(%error, "That an execution runs could not be recorded");
+            }
+        };
+        let call = self.call_function(plan, execution);
+        tokio::pin!(call);
+        tokio::select! {
+            performed = &mut call => performed,
+            () = started => call.await,
+        }
     }
 
     /// An end that is not the function's own.

@@ -26,8 +26,10 @@ pub struct ExecutionFilter {
 /// The record of executions, beside the queue: both change together or not at all.
 #[async_trait]
 pub trait Executions: Send + Sync {
-    /// Adds an execution that runs, counts it for its version, and pushes the task that runs it. Whoever adds it
-    /// may hold the task at once, until a moment.
+    /// Adds an execution that runs, counts it for its version, and pushes the task that runs it.
+    ///
+    /// Whoever adds it may hold the task at once, until a moment. What is held is seen by everyone when this
+    /// returns, and outlives the process; the power it outlives once any later write has returned.
     async fn begin(
         &self,
         execution: Execution,

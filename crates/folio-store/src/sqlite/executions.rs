@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use folio_core::crash;
 use folio_core::ports::{Begun, ExecutionFilter, Executions, StoreError, Task, TaskOf};
 use folio_model::{
     Execution, ExecutionEnd, ExecutionId, ExecutionStatus, Number, Timestamp, UnitUid,
@@ -27,8 +28,16 @@ impl Executions for SqliteQueue {
         task: Task,
         held: Option<Timestamp>,
     ) -> Result<Begun, StoreError> {
-        let job = move |conn: &Connection| begin(conn, &execution, &task, held);
-        self.put_some(job, |begun: &Begun| begun.lease.is_none()).await
+        match held {
+            None => {
+                let job = move |conn: &Connection| begin(conn, &execution, &task);
+                self.put_some(job, |_: &Begun| true).await
+            }
+            // The end is recorded soon, and takes the beginning to the disk with it.
+            Some(until) => {
+                self.db.write_ahead(move |conn| begin_held(conn, &execution, &task, until)).await
+            }
+        }
     }
 
     async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError> {
@@ -48,6 +57,9 @@ impl Executions for SqliteQueue {
         end: ExecutionEnd,
         task: TaskOf,
     ) -> Result<bool, StoreError> {
+        if crash::is_planted("execution.unsynced") {
+            return self.db.write_ahead(move |conn| finish(conn, id, &end, &task)).await;
+        }
         self.db.write(move |conn| finish(conn, id, &end, &task)).await
     }
 
@@ -121,12 +133,7 @@ pub(super) fn check(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn begin(
-    conn: &Connection,
-    execution: &Execution,
-    task: &Task,
-    held: Option<Timestamp>,
-) -> Result<Begun, StoreError> {
+fn begin(conn: &Connection, execution: &Execution, task: &Task) -> Result<Begun, StoreError> {
     let sql = "INSERT INTO executions (id, app, unit, number, asked, input, status, created_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let number = execution.number.map(|number| signed(number.get()));
@@ -147,11 +154,18 @@ fn begin(
     let counted = number.filter(|_| execution.asked.pinned).unwrap_or(0);
     run(conn, sql, params![execution.unit.0.as_bytes(), counted])?;
     queue::push(conn, task)?;
-    let lease = match held {
-        Some(until) => queue::hold_by_name(conn, &task.name, until)?,
-        None => None,
-    };
-    Ok(Begun { seq, lease })
+    Ok(Begun { seq, lease: None })
+}
+
+fn begin_held(
+    conn: &Connection,
+    execution: &Execution,
+    task: &Task,
+    until: Timestamp,
+) -> Result<Begun, StoreError> {
+    let begun = begin(conn, execution, task)?;
+    let lease = queue::hold_by_name(conn, &task.name, until)?;
+    Ok(Begun { lease, ..begun })
 }
 
 fn finish(

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use super::error::failure;
+use super::writer::Settles;
 
 /// Statements kept prepared per connection; more than the crate has.
 const STATEMENTS_MAX: usize = 256;
@@ -19,13 +20,21 @@ pub(crate) fn writer(conn: &Connection) -> Result<(), StoreError> {
     both(conn)?;
     set(
         conn,
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;
+        "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000;
         PRAGMA journal_size_limit = 67108864; PRAGMA foreign_keys = ON;",
     )?;
-    if folio_core::crash::is_planted("ledger.unsynced") {
-        set(conn, "PRAGMA synchronous = OFF;")?;
+    sync(conn, Settles::Now)
+}
+
+/// Says whether commits wait for the disk from now on. Those that do make everything before them durable as well,
+/// because all are in one log.
+pub(crate) fn sync(conn: &Connection, settles: Settles) -> Result<(), StoreError> {
+    let unsynced = folio_core::crash::is_planted("ledger.unsynced");
+    match settles {
+        _ if unsynced => set(conn, "PRAGMA synchronous = OFF;"),
+        Settles::Now => set(conn, "PRAGMA synchronous = FULL;"),
+        Settles::Later => set(conn, "PRAGMA synchronous = NORMAL;"),
     }
-    Ok(())
 }
 
 /// Sets up a connection that reads.

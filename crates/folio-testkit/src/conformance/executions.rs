@@ -170,6 +170,9 @@ pub async fn whoever_adds_it_may_hold_it(store: &dyn Recording) {
     let (asked, task) = execution(function(), None);
     let begun = store.begin(asked.clone(), task.clone(), Some(at(40))).await.expect("it works");
     let token = begun.lease.expect("it is held");
+    let seen = show(store, asked.id).await.expect("everyone sees it");
+    assert_eq!((seen.status, seen.seq), (ExecutionStatus::Running, begun.seq));
+    assert_eq!(store.running(asked.unit, None).await.expect("it reads"), [asked.id]);
     assert_eq!(store.lease(&task.topic, at(39), LEASE).await.expect("it works"), None);
     let done = end(ExecutionStatus::Success, 20);
     assert!(store.end(asked.id, done, TaskOf::Lease(token)).await.expect("ending works"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{Answer, Client};
 
-/// One function with an alias, driven by one client.
+/// One function with an alias and executions, driven by one client.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) function: String,
@@ -18,6 +18,8 @@ pub(super) struct Record {
     /// Where the alias was last known to be, and where an unanswered request may have moved it.
     pub(super) alias: Option<String>,
     pub(super) alias_unsure: Option<String>,
+    /// Acknowledged executions: id and how each ended.
+    pub(super) executions: BTreeMap<String, String>,
     /// An unanswered request, to be sent again under its key.
     pub(super) unanswered: Option<Step>,
     /// Steps begun so far.
@@ -27,10 +29,25 @@ pub(super) struct Record {
 /// One request of the story.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Publish { id: String, key: String },
-    Point { id: String, key: String },
-    Delete { id: String, key: String },
-    Sweep { key: String },
+    Publish {
+        id: String,
+        key: String,
+    },
+    Point {
+        id: String,
+        key: String,
+    },
+    Delete {
+        id: String,
+        key: String,
+    },
+    Sweep {
+        key: String,
+    },
+    /// Runs the function and waits for its end.
+    Run {
+        key: String,
+    },
 }
 
 impl Record {
@@ -38,17 +55,18 @@ impl Record {
         Self { function: function.to_owned(), ..Self::default() }
     }
 
-    /// The next request: publish, point the alias at it, publish, delete that one, sweep, and again.
+    /// The next request: publish, point the alias at it, publish, delete that one, sweep, run it, and again.
     pub(super) fn next(&mut self) -> Step {
         self.steps += 1;
         let step = self.steps;
         let key = format!("{}-{step}", self.function);
         let newest =
             || self.versions.iter().max_by_key(|(_, number)| **number).map(|(id, _)| id.clone());
-        match (step % 5, newest()) {
+        match (step % 6, newest()) {
             (2, Some(id)) => Step::Point { id, key },
             (4, Some(id)) if self.alias.as_ref() != Some(&id) => Step::Delete { id, key },
-            (0, _) => Step::Sweep { key },
+            (5, _) => Step::Sweep { key },
+            (0, Some(_)) => Step::Run { key },
             _ => Step::Publish { id: format!("v{step}"), key },
         }
     }
@@ -82,6 +100,10 @@ impl Record {
             Step::Sweep { key } => {
                 client.send(Method::POST, "/storage/sweep", &Value::Null, key).await
             }
+            Step::Run { key } => {
+                let body = json!({ "function": self.function, "mode": "sync" });
+                client.send(Method::POST, "/apps/default/executions", &body, key).await
+            }
         };
         self.note(step, answer)
     }
@@ -113,6 +135,14 @@ impl Record {
                 self.deleted.push(id.clone());
             }
             (Step::Sweep { .. }, Answer::Acknowledged(_)) => {}
+            (Step::Run { .. }, Answer::Acknowledged(said)) => {
+                // One that was cut off is shown as it is by whoever asks again: it may not have ended yet.
+                let [id, status] =
+                    [&said["id"], &said["status"]].map(|word| word.as_str().unwrap());
+                if status != "running" {
+                    self.executions.insert(id.to_owned(), status.to_owned());
+                }
+            }
         }
         true
     }
@@ -154,6 +184,16 @@ impl Record {
             assert!(!listed.contains_key(id), "{}@{id} came back", self.function);
         }
         self.verify_alias(client).await;
+        self.verify_executions(client).await;
+    }
+
+    async fn verify_executions(&self, client: &Client) {
+        for (id, status) in &self.executions {
+            match client.get(&format!("/apps/default/executions/{id}")).await {
+                Answer::Acknowledged(found) => assert_eq!(found["status"], status.as_str()),
+                lost => panic!("execution {id} of {} was lost: {lost:?}", self.function),
+            }
+        }
     }
 
     async fn verify_alias(&self, client: &Client) {

@@ -168,3 +168,39 @@ async fn a_plan_that_panics_leaves_the_ledger_working() {
     fill(&ledger).await;
     assert_eq!(ledger.verify().await.unwrap(), []);
 }
+
+/// What `PRAGMA synchronous` says inside a transaction: 2 waits for the disk, 1 does not.
+fn waits(conn: &Session) -> Result<i64, StoreError> {
+    conn.query_row("PRAGMA synchronous", [], |row| row.get(0)).map_err(failure("ask"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_ahead_does_not_wait_for_the_disk_and_whatever_comes_with_or_after_it_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let (writer, _) = counted(directory.path());
+    assert_eq!(writer.write_ahead(waits).await.unwrap(), 1);
+    assert_eq!(writer.write(waits, |_| ()).await.unwrap(), 2);
+    let both = async { tokio::join!(writer.write_ahead(waits), writer.write(waits, |_| ())) };
+    let (ahead, settled) = together(&writer, both).await;
+    assert_eq!((ahead.unwrap(), settled.unwrap()), (2, 2), "one commit, and it waits");
+    let fails = |_: &Session| Err::<(), _>(StoreError::failed("do it", "it fails"));
+    writer.write_ahead(fails).await.unwrap_err();
+    assert_eq!(writer.write(waits, |_| ()).await.unwrap(), 2, "also after one that failed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_ahead_is_seen_by_every_read_that_comes_after_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::open(directory.path(), Options::default()).unwrap();
+    let add = |conn: &Session| {
+        let sql =
+            "INSERT INTO tasks (name, topic, body, due, free_from) VALUES ('a', 'b', '{}', '', '')";
+        conn.execute(sql, []).map_err(failure("write"))
+    };
+    db.write_ahead(add).await.unwrap();
+    let count = |conn: &Connection| {
+        conn.query_row("SELECT count(*) FROM tasks", [], |row| row.get::<_, i64>(0))
+            .map_err(failure("read"))
+    };
+    assert_eq!(db.read(count).await.unwrap(), 1);
+}
