@@ -120,6 +120,10 @@ pub(crate) struct NewEnvironmentFields {
 pub(crate) struct NewDeployment {
     /// Whose the units are.
     deployment: Owner,
+    /// The `base` that the answer to the deployment's last apply had. Everything that one asked for is asked for again,
+    /// and only what is new, or has other files, need be among the manifests. A server that has forgotten it refuses.
+    #[serde(default)]
+    base: Option<Digest>,
     /// The manifests that are written out.
     #[serde(default)]
     documents: Vec<Document>,
@@ -143,9 +147,9 @@ pub(crate) struct NewDeployment {
 impl NewDeployment {
     /// The request to the verb.
     pub(crate) fn asked(self) -> (Apply, Run) {
-        let Self { deployment, documents, known, form, rest, others, dry_run } = self;
+        let Self { deployment, base, documents, known, form, rest, others, dry_run } = self;
         let run = if dry_run { Run::Dry } else { Run::Real };
-        (Apply { deployment, documents, known, form, rest, others }, run)
+        (Apply { deployment, base, documents, known, form, rest, others }, run)
     }
 }
 

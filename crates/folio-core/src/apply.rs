@@ -40,6 +40,9 @@ use crate::{Folio, compose, folio, history};
 pub struct Apply {
     /// Whose the units are.
     pub deployment: Owner,
+    /// What the deployment's last apply is named by, if everything is asked for again that it asked for. Then only
+    /// what is new, or has other files, need be among the manifests.
+    pub base: Option<Digest>,
     /// The manifests that are written out, in any order.
     pub documents: Vec<Document>,
     /// The manifests that were sent before, in any order.
@@ -208,13 +211,16 @@ pub struct Applied {
     pub unchanged: u64,
     /// What was left alone, and why.
     pub remarks: Vec<String>,
+    /// What everything that was asked for is named by; the next apply may build on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Digest>,
 }
 
 impl Applied {
     /// What changed nothing.
     fn nothing() -> Self {
         let (units, pointers, remarks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { id: None, units, pointers, unchanged: 0, remarks }
+        Self { id: None, units, pointers, unchanged: 0, remarks, base: None }
     }
 }
 
@@ -293,6 +299,9 @@ impl Folio {
         if let Some(done) = self.recall(caller).await? {
             return Ok(done);
         }
+        if let Some(applied) = self.still_so(app, &apply).await? {
+            return Ok(Done::unchanged(applied));
+        }
         let Read { wanted, documents, remarks } = self.read_wishes(app, apply).await?;
         let wanted = Arc::new(wanted);
         let (asked, of) = (Arc::clone(&wanted), app.clone());
@@ -307,34 +316,67 @@ impl Folio {
         self.measure_all(&plan, &wanted).await?;
         if run == Run::Dry || plan.is_empty() {
             let mut result = plan.outcome(None);
+            result.remarks.splice(0..0, remarks.iter().cloned());
             if run == Run::Real {
-                let entry = plan.entry.filter(|_| result.remarks.is_empty());
-                self.remember(app, &wanted, documents, entry);
+                let entry = plan.entry.filter(|_| result.remarks.len() == remarks.len());
+                result.base = Some(documents.base());
+                self.remember(app, &wanted, (documents, remarks), entry);
             }
-            result.remarks.splice(0..0, remarks);
             return Ok(Done::unchanged(result));
         }
-        drop(plan);
-        let (of, asked, said) = (app.clone(), Arc::clone(&wanted), remarks.len());
+        let (of, asked, said) = (app.clone(), Arc::clone(&wanted), remarks.clone());
+        let (base, mut plan) = (Some(documents.base()), Some(plan));
         let done = self.commit(caller, app, move |builder| {
-            let plan = plan::plan(builder.state, &of, &asked)?;
+            // What was planned stands if nothing happened in the app since.
+            let entry = Some(builder.state.last_entry(&of)?);
+            let plan = match plan.take().filter(|plan| plan.entry == entry) {
+                Some(plan) => plan,
+                None => plan::plan(builder.state, &of, &asked)?,
+            };
             let mut applied = carry_out::carry_out(builder, &of, plan, &asked)?;
-            applied.remarks.splice(0..0, remarks.iter().cloned());
+            applied.remarks.splice(0..0, said.iter().cloned());
+            applied.base = base;
             Ok::<_, Error>(applied)
         });
         let done: Done<Applied> = done.await?;
-        let entry = done.entry.filter(|_| done.result.remarks.len() == said);
-        self.remember(app, &wanted, documents, entry);
+        let entry = done.entry.filter(|_| done.result.remarks.len() == remarks.len());
+        self.remember(app, &wanted, (documents, remarks), entry);
         Ok(done)
+    }
+
+    /// What an apply comes to that asks for nothing new, in the same manner, if nothing happened in the app since.
+    async fn still_so(&self, app: &AppName, apply: &Apply) -> Result<Option<Applied>, Error> {
+        let Apply { deployment, base, documents, known, form, rest, others } = apply;
+        let last = self.applied.recall(app, &deployment.uid);
+        let is_same = base.is_some() && *base == last.base();
+        let manner = Manner { form: *form, rest: *rest, others: *others };
+        let settled = last.settled.filter(|(_, then)| *then == manner);
+        let Some((entry, _)) = settled.filter(|_| is_same) else { return Ok(None) };
+        let of = app.clone();
+        if !documents.is_empty()
+            || !known.is_empty()
+            || self.look(move |state| state.last_entry(&of)).await? != entry
+        {
+            return Ok(None);
+        }
+        let (unchanged, remarks) = (last.documents.len() as u64, last.remarks.clone());
+        Ok(Some(Applied { unchanged, remarks, base: *base, ..Applied::nothing() }))
     }
 
     /// Remembers what was asked for, and after which entry it is so. Where something was left alone, that may change
     /// the next time, and nothing is settled.
-    fn remember(&self, app: &AppName, wanted: &Wanted, documents: Documents, entry: Option<u64>) {
+    fn remember(
+        &self,
+        app: &AppName,
+        wanted: &Wanted,
+        (documents, remarks): (Documents, Vec<String>),
+        entry: Option<u64>,
+    ) {
         let settled = entry.map(|entry| (entry, wanted.manner()));
         let max = self.limits().remembered_documents_max;
         if let Some(owner) = &wanted.owner {
-            self.applied.remember(app, &owner.uid, Last { documents, settled }, max);
+            let last = Last { documents, remarks, settled };
+            self.applied.remember(app, &owner.uid, last, max);
         }
     }
 

@@ -3,12 +3,14 @@
 use folio_core::Folio;
 use folio_core::apply::{Applied, Apply, Document, Error, Form, Others, Outcome, Rest, Run};
 use folio_core::history::Moment;
+use folio_core::ports::Page;
 use folio_core::request::Expect;
 use folio_core::view::Done;
 use folio_model::{Digest, Kind, Owner};
 use folio_testkit::sample;
 use serde_json::{Value, json};
 
+use crate::serving::gated;
 use crate::world::{World, app, world};
 
 fn owner(uid: &str) -> Owner {
@@ -36,12 +38,44 @@ fn document(at: &str, manifest: Value) -> Document {
 
 async fn apply(world: &World, uid: &str, documents: Vec<Document>) -> Result<Done<Applied>, Error> {
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
-    let apply = Apply { deployment: owner(uid), documents, known: Vec::new(), form, rest, others };
+    let apply = Apply {
+        deployment: owner(uid),
+        documents,
+        known: Vec::new(),
+        base: None,
+        form,
+        rest,
+        others,
+    };
     world.folio.apply(&world.caller, &app(), apply, Run::Real).await
 }
 
 fn changed(applied: &Applied) -> Vec<(Kind, &str, Outcome)> {
     applied.units.iter().map(|unit| (unit.kind, unit.name.as_str(), unit.what)).collect()
+}
+
+#[tokio::test]
+async fn what_happens_while_an_apply_is_planned_is_seen_by_it() {
+    let (running, ledger) = gated().await;
+    let world = &running.world;
+    let both = async |code| vec![package(&world.folio, "p", code).await, function("f", "p")];
+    apply(world, "a", both("one").await).await.unwrap();
+    let documents = both("two").await;
+    ledger.hold_after(0);
+    let meanwhile = async {
+        ledger.await_held().await;
+        let own = crate::world::request(world.code("own").await);
+        world.publish(&crate::world::function("f"), own).await.unwrap();
+        ledger.let_go();
+    };
+    let (done, ()) = tokio::join!(apply(world, "a", documents), meanwhile);
+    let expected =
+        [(Kind::Package, "p", Outcome::Updated), (Kind::Function, "f", Outcome::Updated)];
+    let done = done.unwrap();
+    assert_eq!(changed(&done.result)[..2], expected);
+    // The version that somebody else made is the one before.
+    let versions = world.folio.versions(&crate::world::function("f"), Page::ALL).await.unwrap();
+    assert_eq!(versions.len(), 3);
 }
 
 #[tokio::test]
@@ -109,7 +143,15 @@ async fn a_deployment_leaves_what_others_own_alone() {
 
     let documents = vec![function("foo", "code"), code];
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Adopt);
-    let adopt = Apply { deployment: owner("b"), documents, known: Vec::new(), form, rest, others };
+    let adopt = Apply {
+        deployment: owner("b"),
+        documents,
+        known: Vec::new(),
+        base: None,
+        form,
+        rest,
+        others,
+    };
     let adopted = folio.apply(&world.caller, &app(), adopt, Run::Real).await.unwrap();
     assert!(adopted.changed);
     assert_eq!(folio.deployed(&app(), Some("b")).await.unwrap().len(), 2);

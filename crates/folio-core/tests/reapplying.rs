@@ -1,11 +1,12 @@
 //! An apply that names what was sent before does what one does that sends everything: same plan, same app.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use folio_core::apply::{
     Applied, Apply, Document, Error, Form, KnownDocument, Others, Outcome, Rest, Run,
 };
 use folio_core::history::Moment;
+use folio_core::request::ContentRef;
 use folio_core::view::Done;
 use folio_core::{Cause, Explain, Folio};
 use folio_model::{Digest, Kind, Owner};
@@ -116,26 +117,58 @@ fn document(at: String, manifest: Value) -> Document {
     Document { at, manifest, source: None, deployment: None }
 }
 
-/// A client that names what it sent before, or one that never does.
+type Files = (Option<ContentRef>, Option<ContentRef>);
+
+/// What a client knows of what it sent before.
+#[derive(Default)]
+struct Sent {
+    documents: HashMap<Digest, Files>,
+    /// What the server called all of it.
+    base: Option<Digest>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Writes everything out, always.
+    Writes,
+    /// Names what it sent before.
+    Names,
+    /// Says nothing of what it sent before, unless it has other files; where something is gone, it names the rest.
+    Builds,
+}
+
+/// A client that remembers what it sent, or one that never does.
 struct Client {
     world: World,
-    sent: Option<HashSet<Digest>>,
+    manner: Manner,
+    sent: Sent,
+    /// How often it built on what it sent before.
+    built: usize,
 }
 
 impl Client {
+    async fn new(manner: Manner) -> Self {
+        Self { world: world().await, manner, sent: Sent::default(), built: 0 }
+    }
+
     async fn apply(&mut self, spec: &Spec) -> Result<Done<Applied>, Error> {
-        let documents = spec.documents(&self.world.folio).await;
-        let digests: HashSet<_> = documents.iter().map(Document::digest).collect();
+        let all = spec.documents(&self.world.folio).await;
+        let now: HashMap<_, _> = all.iter().map(|one| (one.digest(), files(one))).collect();
+        let Sent { documents: before, base } = &self.sent;
         let is_sent = |document: &Document| {
-            self.sent.as_ref().is_some_and(|sent| sent.contains(&document.digest()))
+            self.manner != Manner::Writes && before.contains_key(&document.digest())
         };
-        let (known, documents): (Vec<_>, Vec<_>) = documents.into_iter().partition(is_sent);
-        let known = known.iter().map(named).collect();
+        let (known, documents): (Vec<_>, Vec<_>) = all.into_iter().partition(is_sent);
+        let kept = before.keys().all(|digest| now.contains_key(digest));
+        let base = base.filter(|_| self.manner == Manner::Builds && kept);
+        let is_other =
+            |document: &&Document| base.is_none() || before[&document.digest()] != files(document);
+        let known = known.iter().filter(is_other).map(named).collect();
+        self.built += usize::from(base.is_some());
         let World { folio, caller, .. } = &self.world;
-        let done = folio.apply(caller, &app(), asked(documents, known), Run::Real).await?;
-        if let Some(sent) = &mut self.sent {
-            *sent = digests;
-        }
+        let asked = Apply { base, ..asked(documents, known) };
+        let done = folio.apply(caller, &app(), asked, Run::Real).await?;
+        self.sent = Sent { documents: now, base: done.result.base };
         Ok(done)
     }
 
@@ -147,6 +180,10 @@ impl Client {
     }
 }
 
+fn files(document: &Document) -> Files {
+    (document.source, document.deployment)
+}
+
 fn named(document: &Document) -> KnownDocument {
     let Document { source, deployment, .. } = *document;
     KnownDocument { digest: document.digest(), source, deployment }
@@ -155,7 +192,7 @@ fn named(document: &Document) -> KnownDocument {
 fn asked(documents: Vec<Document>, known: Vec<KnownDocument>) -> Apply {
     let deployment = Owner { uid: "a".to_owned(), name: "a".to_owned() };
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
-    Apply { deployment, documents, known, form, rest, others }
+    Apply { deployment, base: None, documents, known, form, rest, others }
 }
 
 /// What an apply came to, without what is drawn by chance.
@@ -171,29 +208,35 @@ fn came(done: Result<Done<Applied>, Error>) -> Came {
     Ok((units, unchanged, remarks))
 }
 
-async fn run(steps: Vec<Step>) {
-    let mut naming = Client { world: world().await, sent: Some(HashSet::new()) };
-    let mut writing = Client { world: world().await, sent: None };
+async fn run(manner: Manner, steps: Vec<Step>) {
+    let mut short = Client::new(manner).await;
+    let mut writing = Client::new(Manner::Writes).await;
     let mut spec = Spec::new();
     for step in steps.into_iter().chain([Step::Apply]) {
         spec.change(&step);
         match step {
             Step::Publish(at, code) => {
-                for client in [&naming, &writing] {
+                for client in [&short, &writing] {
                     let (key, code) = (function(&format!("f{at}")), format!("own {code}"));
                     let request = crate::world::request(client.world.code(&code).await);
                     drop(client.world.publish(&key, request).await);
                 }
             }
             Step::Apply => {
-                let (named, written) =
-                    (came(naming.apply(&spec).await), came(writing.apply(&spec).await));
-                assert_eq!(named, written, "{spec:?}");
-                assert_eq!(naming.content().await, writing.content().await);
+                let (said, written) =
+                    (came(short.apply(&spec).await), came(writing.apply(&spec).await));
+                assert_eq!(said, written, "{spec:?}");
+                assert_eq!(short.content().await, writing.content().await);
+                assert_eq!(short.sent.base, writing.sent.base, "the same is named the same");
             }
             _ => {}
         }
     }
+}
+
+fn check(manner: Manner, steps: Vec<Step>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(run(manner, steps));
 }
 
 proptest! {
@@ -203,9 +246,43 @@ proptest! {
     fn naming_what_was_sent_is_the_same_as_sending_it(
         steps in proptest::collection::vec(step(), 1..40),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(run(steps));
+        check(Manner::Names, steps);
     }
+
+    #[test]
+    fn building_on_what_was_sent_is_the_same_as_sending_it(
+        steps in proptest::collection::vec(step(), 1..40),
+    ) {
+        check(Manner::Builds, steps);
+    }
+}
+
+#[tokio::test]
+async fn what_was_applied_can_be_built_on_until_something_else_is() {
+    let mut client = Client::new(Manner::Builds).await;
+    let mut spec = Spec::new();
+    assert!(client.apply(&spec).await.unwrap().changed);
+    let first = client.sent.base;
+    // Nothing is sent, and nothing is done.
+    let again = client.apply(&spec).await.unwrap();
+    assert_eq!((again.changed, again.result.unchanged, client.built), (false, 9, 1));
+    assert_eq!(client.sent.base, first);
+    // One package is named, and it and the functions that stand on it get a version.
+    spec.packages[0] = Some(1);
+    let done = client.apply(&spec).await.unwrap();
+    assert_eq!((done.result.units.len(), done.result.unchanged, client.built), (3, 6, 2));
+    assert_ne!(client.sent.base, first);
+    // What somebody else does in between is seen.
+    let code = client.world.code("own").await;
+    client.world.publish(&function("f0"), crate::world::request(code)).await.unwrap();
+    let done = client.apply(&spec).await.unwrap();
+    assert_eq!((done.result.units.len(), client.built), (1, 3));
+    // Another base is refused, and nothing is changed.
+    let stale = Apply { base: first, ..asked(Vec::new(), Vec::new()) };
+    let World { folio, caller, .. } = &client.world;
+    let error = folio.apply(caller, &app(), stale, Run::Real).await.unwrap_err();
+    assert_eq!(error.code().0, "documents_unknown");
+    assert!(!client.apply(&spec).await.unwrap().changed);
 }
 
 #[tokio::test]

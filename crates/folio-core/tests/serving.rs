@@ -151,7 +151,7 @@ async fn a_split_is_all_of_its_versions() {
 }
 
 /// A ledger whose readers can be held up after they have read and before anybody hears of it.
-struct Gated {
+pub(crate) struct Gated {
     ledger: MemoryLedger,
     /// How many readers pass before one is held up; none is if this is `u32::MAX`.
     pass: AtomicU32,
@@ -163,14 +163,18 @@ struct Gated {
 
 impl Gated {
     /// Holds one reader up, after so many others.
-    fn hold_after(&self, readers: u32) {
+    pub(crate) fn hold_after(&self, readers: u32) {
         self.pass.store(readers, Ordering::SeqCst);
     }
 
-    async fn await_held(&self) {
+    pub(crate) async fn await_held(&self) {
         let mut held = self.held.subscribe();
         let held = held.wait_for(|held| *held > 0);
         tokio::time::timeout(Duration::from_secs(10), held).await.expect("a reader").unwrap();
+    }
+
+    pub(crate) fn let_go(&self) {
+        self.open.add_permits(1);
     }
 
     async fn pass(&self) {
@@ -210,7 +214,7 @@ impl Ledger for Gated {
     }
 }
 
-async fn gated() -> (Running, Arc<Gated>) {
+pub(crate) async fn gated() -> (Running, Arc<Gated>) {
     let mut kept = None;
     let running = running_on(|ledger| {
         let gated = Arc::new(Gated {
@@ -239,7 +243,7 @@ async fn flip_during_read(number: u32) -> String {
     let flipped = async {
         ledger.await_held().await;
         flip(world, "hello", "v2").await;
-        ledger.open.add_permits(1);
+        ledger.let_go();
     };
     let (slot, ()) = tokio::join!(load, flipped);
     means(&slot)

@@ -102,14 +102,25 @@ pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
     }
 }
 
+/// Files of anywhere that are published on behalf of a directory.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    /// The directory.
+    pub(crate) path: PathBuf,
+    /// The files, in directories.
+    pub(crate) chosen: Vec<Chosen>,
+    /// What is remembered of them is kept under this name.
+    pub(crate) what: &'static str,
+}
+
 /// Plans the upload of files of anywhere on behalf of a directory. Gives the digests of the directories they make;
 /// those that are what they were the last time are taken to be on the server.
 pub(crate) fn plan_selection(
-    path: &Path,
-    chosen: &[Chosen],
+    selection: &Selection,
     caches: Option<&Path>,
 ) -> Result<(Vec<Digest>, Plan)> {
-    let memory = caches.and_then(|caches| Memory::open(caches, path, "selection"));
+    let Selection { path, chosen, what } = selection;
+    let memory = caches.and_then(|caches| Memory::open(caches, path, what));
     let Walked { root, files } = Walked::selection(chosen)?;
     let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
     let files = hash_files(path, files, last)?;

@@ -160,10 +160,15 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn text(&mut self) -> Option<String> {
+        self.word().map(str::to_owned)
+    }
+
+    /// As [`Self::text`], without a copy.
+    pub(crate) fn word(&mut self) -> Option<&'a str> {
         let length = self.count(1)?;
         let (text, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        std::str::from_utf8(text).ok().map(str::to_owned)
+        std::str::from_utf8(text).ok()
     }
 
     pub(crate) fn flag(&mut self) -> Option<bool> {

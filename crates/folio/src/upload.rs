@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use crate::client::{self, Client};
-use crate::content::{self, Changed, Chosen, Extent, Found, Given, Lesson, Plan, Planned};
+use crate::content::{self, Changed, Extent, Found, Given, Lesson, Plan, Planned, Selection};
 
 /// Bytes of one batch; the server may allow less.
 const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -52,13 +52,13 @@ pub(crate) async fn upload(
 /// what they were the last time are taken to be there, unless nothing is remembered.
 pub(crate) async fn upload_selection(
     client: &Client,
-    (path, chosen, caches): (PathBuf, Vec<Chosen>, Option<PathBuf>),
+    (selection, caches): (Selection, Option<PathBuf>),
     limits: &Limits,
 ) -> Result<Vec<Digest>> {
-    let chosen = Arc::new(chosen);
+    let selection = Arc::new(selection);
     let plan = |caches: Option<PathBuf>| {
-        let (path, chosen) = (path.clone(), Arc::clone(&chosen));
-        spawn_blocking(move || content::plan_selection(&path, &chosen, caches.as_deref()))
+        let selection = Arc::clone(&selection);
+        spawn_blocking(move || content::plan_selection(&selection, caches.as_deref()))
     };
     let (digests, found) = plan(caches).await??;
     let extent = found.extent;

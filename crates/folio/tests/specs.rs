@@ -1,5 +1,7 @@
 //! Applying a directory again, with what is remembered here and on the server, and without.
 
+mod sent;
+
 use std::path::Path;
 
 use folio_testkit::transcript::Session;

@@ -20,6 +20,9 @@ pub enum Error {
     /// Documents that are named and not known here.
     #[error("{} not remembered by this server", counted(*.0, "document is", "documents are"))]
     Unknown(usize),
+    /// The last apply is not known here, or was another one.
+    #[error("this server does not remember what the apply builds on")]
+    BaseUnknown,
     /// What is asked for makes no sense, all of it at once.
     #[error("{} wrong with what is to be applied", counted(.0.len(), "thing is", "things are"))]
     Faults(Vec<Fault>),
@@ -66,7 +69,7 @@ impl From<StoreError> for Error {
 impl Explain for Error {
     fn code(&self) -> Code {
         match self {
-            Self::Unknown(_) => Code("documents_unknown"),
+            Self::Unknown(_) | Self::BaseUnknown => Code("documents_unknown"),
             Self::Faults(_) => Code("manifests_invalid"),
             Self::Foreign { .. } => Code("owned_by_another"),
             Self::Exists { .. } => Code("unit_exists"),
@@ -80,7 +83,9 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Faults(_) => Class::Invalid,
-            Self::Unknown(_) | Self::Foreign { .. } | Self::Exists { .. } => Class::Conflict,
+            Self::Unknown(_) | Self::BaseUnknown | Self::Foreign { .. } | Self::Exists { .. } => {
+                Class::Conflict
+            }
             Self::Delete(error) => error.class(),
             Self::Publish(error) => error.class(),
             Self::History(error) => error.class(),
@@ -91,6 +96,9 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown(_) => Some("write all documents out and apply again".to_owned()),
+            Self::BaseUnknown => {
+                Some("name all documents without a base and apply again".to_owned())
+            }
             Self::Faults(faults) => {
                 let them = if faults.len() == 1 { "it" } else { "them all" };
                 Some(format!("mend {them} and apply again; nothing was changed"))

@@ -11,6 +11,8 @@ use crate::request::ContentRef;
 
 /// A manifest that was read.
 pub(super) struct ReadDocument {
+    /// What it is named by together with its files.
+    name: Digest,
     /// Where it is written and what it says, as it is hashed.
     text: Box<[u8]>,
     source: Option<ContentRef>,
@@ -29,7 +31,47 @@ pub(super) enum Asked {
 }
 
 /// The manifests of one apply, by digest.
-pub(super) type Documents = HashMap<Digest, Arc<ReadDocument>>;
+#[derive(Default, Clone)]
+pub(super) struct Documents {
+    by_digest: HashMap<Digest, Arc<ReadDocument>>,
+    /// The names of all of them, one laid over the other, so that it does not matter which came first.
+    names: [u8; 32],
+}
+
+impl Documents {
+    pub(super) fn with_capacity(documents: usize) -> Self {
+        Self { by_digest: HashMap::with_capacity(documents), ..Self::default() }
+    }
+
+    /// Adds one, in the place of what has its digest.
+    pub(super) fn insert(&mut self, digest: Digest, document: Arc<ReadDocument>) {
+        self.lay(document.name);
+        if let Some(replaced) = self.by_digest.insert(digest, document) {
+            self.lay(replaced.name);
+        }
+    }
+
+    fn lay(&mut self, name: Digest) {
+        self.names.iter_mut().zip(name.as_bytes()).for_each(|(all, one)| *all ^= one);
+    }
+
+    pub(super) fn get(&self, digest: &Digest) -> Option<&Arc<ReadDocument>> {
+        self.by_digest.get(digest)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Digest, &Arc<ReadDocument>)> {
+        self.by_digest.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_digest.len()
+    }
+
+    /// What all of them together are named by: the same for the same manifests with the same files.
+    pub(super) fn base(&self) -> Digest {
+        Digest::from_bytes(self.names)
+    }
+}
 
 /// How an apply goes about what it finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +85,8 @@ pub(super) struct Manner {
 #[derive(Default)]
 pub(super) struct Last {
     pub(super) documents: Documents,
+    /// What there was to say about them.
+    pub(super) remarks: Vec<String>,
     /// After which entry of the app everything was as asked for, in which manner.
     pub(super) settled: Option<(u64, Manner)>,
 }
@@ -70,7 +114,9 @@ impl ReadDocument {
     ) -> Self {
         let text = document.text().into_boxed_slice();
         let Document { source, deployment, .. } = *document;
-        Self { text, source, deployment, asked, idle, unknown }
+        let files = serde_json::to_vec(&(source, deployment)).expect("they have string keys");
+        let name = Digest::of(&[Digest::of(&text).as_bytes().as_slice(), &files].concat());
+        Self { name, text, source, deployment, asked, idle, unknown }
     }
 
     pub(super) fn has(&self, contents: (Option<ContentRef>, Option<ContentRef>)) -> bool {
@@ -84,6 +130,13 @@ impl ReadDocument {
     ) -> Document {
         let (at, manifest) = serde_json::from_slice(&self.text).expect("it was written as this");
         Document { at, manifest, source, deployment }
+    }
+}
+
+impl Last {
+    /// What everything it asked for is named by, if that is known.
+    pub(super) fn base(&self) -> Option<Digest> {
+        (!self.documents.by_digest.is_empty()).then(|| self.documents.base())
     }
 }
 

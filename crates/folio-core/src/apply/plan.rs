@@ -94,6 +94,7 @@ impl Plan {
             pointers: self.pointers.iter().map(PointerStep::outcome).collect(),
             unchanged: self.unchanged,
             remarks: self.removal.remarks.clone(),
+            base: None,
         }
     }
 }
@@ -131,7 +132,8 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     }
     planner.sort();
     planner.triggers()?;
-    planner.faults.extend(statics::faults(&wanted.wishes));
+    let statics = planner.work.statics.then(|| statics::faults(&wanted.wishes));
+    planner.faults.extend(statics.into_iter().flatten());
     let pointers = pointers::plan(state, app, wanted, &planner.plan.steps)?;
     planner.faults.extend(pointers.faults);
     planner.foreign.extend(pointers.foreign);
@@ -258,7 +260,7 @@ impl Planner<'_> {
     fn each(&mut self, kind: Kind) -> Result<(), Error> {
         let wanted = self.wanted;
         for (place, wish) in wanted.wishes.iter().enumerate() {
-            if wish.spec.kind() != kind || !self.work.has(place) {
+            if !self.work.has(place) || wish.spec.kind() != kind {
                 continue;
             }
             let (snapshot, uses) = match &wish.spec {

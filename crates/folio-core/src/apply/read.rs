@@ -1,6 +1,6 @@
 //! Reads manifests into units. All that is wrong with any of them is said at once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use folio_kinds::spec::{self, Contents};
@@ -17,9 +17,15 @@ use crate::request::ContentRef;
 impl Folio {
     /// Reads what a deployment asks for. What it asked for the last time is not read again.
     pub(super) async fn read_wishes(&self, app: &AppName, apply: Apply) -> Result<Read, Error> {
-        let Apply { deployment: owner, documents, known, form, rest, others } = apply;
+        let Apply { deployment: owner, base, documents, known, form, rest, others } = apply;
         let last = self.applied.recall(app, &owner.uid);
         let mut reading = Reading::with_room(documents.len() + known.len());
+        if base.is_some() {
+            if last.base() != base {
+                return Err(Error::BaseUnknown);
+            }
+            reading.build_on(&last.documents, &known);
+        }
         for document in documents {
             self.read(app, &document, &mut reading).await?;
         }
@@ -48,8 +54,8 @@ impl Folio {
         let manner = Manner { form, rest, others };
         let settled = last.settled.filter(|(_, then)| *then == manner);
         // What is no longer asked for may be missed by anything.
-        let settled =
-            settled.filter(|_| !dropped(&last.documents, &documents, (&wishes, &differing)));
+        let is_dropped = || dropped(&last.documents, &documents, (&wishes, &differing));
+        let settled = settled.filter(|_| base.is_some() || !is_dropped());
         let settled = settled.map(|(entry, _)| Settled { entry, differing });
         let (owner, scope) = (Some(owner), Scope::Manifests);
         let wanted = Wanted { owner, scope, wishes, pointers, form, rest, others, settled };
@@ -188,6 +194,15 @@ impl Reading {
         }
     }
 
+    /// Adds everything that was asked for before, but for what is named again.
+    fn build_on(&mut self, before: &Documents, again: &[KnownDocument]) {
+        let again: HashSet<_> = again.iter().map(|known| known.digest).collect();
+        self.wishes.reserve(before.len());
+        for (digest, document) in before.iter().filter(|(digest, _)| !again.contains(*digest)) {
+            self.add(*digest, Arc::clone(document), News::Old);
+        }
+    }
+
     fn add(&mut self, digest: Digest, document: Arc<ReadDocument>, news: News) {
         for what in &document.idle {
             *self.idle.entry(what.clone()).or_default() += 1;
@@ -222,7 +237,7 @@ fn dropped(
     now: &Documents,
     (wishes, differing): (&[Arc<Wish>], &[usize]),
 ) -> bool {
-    let gone = before.iter().filter(|(digest, _)| !now.contains_key(*digest));
+    let gone = before.iter().filter(|(digest, _)| now.get(digest).is_none());
     let mut units = gone.filter_map(|(_, document)| match &document.asked {
         Asked::Unit(wish) => Some(wish),
         Asked::Pointer(_) => None,

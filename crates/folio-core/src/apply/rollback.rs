@@ -86,6 +86,7 @@ impl Rollback {
             pointers: Vec::new(),
             unchanged: self.unchanged,
             remarks: self.remarks.clone(),
+            base: None,
         }
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Work {
     wishes: Vec<bool>,
     /// Whether to look at how triggers lie to one another and to functions.
     pub(super) triggers: bool,
+    /// Whether to look at how static items lie to one another.
+    pub(super) statics: bool,
     /// Whether something may have to go.
     pub(super) removal: bool,
 }
@@ -32,13 +34,13 @@ impl Work {
         match &wanted.settled {
             Some(settled) if state.last_entry(app)? == settled.entry => {
                 let wishes = vec![false; wanted.wishes.len()];
-                let mut work = Self { wishes, triggers: false, removal: false };
+                let mut work = Self { wishes, triggers: false, statics: false, removal: false };
                 work.differing(wanted, &settled.differing, places);
                 Ok(work)
             }
             _ => {
                 let wishes = vec![true; wanted.wishes.len()];
-                Ok(Self { wishes, triggers: true, removal: true })
+                Ok(Self { wishes, triggers: true, statics: true, removal: true })
             }
         }
     }
@@ -62,9 +64,12 @@ impl Work {
             self.wishes[place] = true;
         }
         self.triggers |= news.iter().any(|(kind, _)| *kind == Kind::Trigger);
+        self.statics |= news.iter().any(|(kind, _)| *kind == Kind::Static);
+        // Wishes lie all over the memory: to look at each of thousands takes longer than all else.
+        let kinds: Vec<_> = wanted.wishes.iter().map(|wish| wish.spec.kind()).collect();
         for kind in [Kind::Package, Kind::Function, Kind::Trigger] {
             for (place, wish) in wanted.wishes.iter().enumerate() {
-                if wish.spec.kind() != kind {
+                if kinds[place] != kind {
                     continue;
                 }
                 let renewed = stands_on(&wish.spec).any(|below| news.contains(&below));
@@ -77,7 +82,7 @@ impl Work {
         // From functions down, so that what a package stands on is found as well.
         for kind in [Kind::Function, Kind::Package] {
             for (place, wish) in wanted.wishes.iter().enumerate() {
-                if wish.spec.kind() == kind && self.wishes[place] {
+                if kinds[place] == kind && self.wishes[place] {
                     let below = stands_on(&wish.spec).filter_map(|below| places.get(&below));
                     below.for_each(|&below| self.wishes[below] = true);
                 }

@@ -1,5 +1,6 @@
 //! `folio spec` and `folio deploy`: a directory of manifests, applied as one.
 
+mod applying;
 pub(super) mod show;
 mod watch;
 
@@ -7,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use folio_core::apply::{Applied, DeployedUnit, Form, Others, Outcome, Rest};
-use folio_core::view::Done;
-use folio_model::{AppName, Kind, Owner};
-use serde_json::{Value, json};
+use folio_core::apply::{DeployedUnit, Form, Others, Rest};
+use folio_model::Owner;
+use serde_json::Value;
 
-use super::{Session, version};
+use self::applying::{Applier, warn};
+use super::Session;
 use crate::client::Items;
 use crate::output;
 use crate::problem::Problem;
-use crate::spec::{self, APP_FILE, CONFIG_FILE, Labels, Manifest, Recall, Spec, Wanted};
+use crate::spec::{self, APP_FILE, CONFIG_FILE, Recall, Spec, Wanted};
 
 /// What can be done with a directory of manifests.
 #[derive(Debug, Subcommand)]
@@ -295,7 +296,7 @@ async fn validate(session: &Session, command: Validate) -> Result<()> {
     let spec = Spec::read_with(&place.specdir, ignore, Recall::Afresh(None))?;
     let deployment = owner(&spec)?;
     output::talk(&show::resources(&spec, &deployment));
-    spec.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+    warn(&spec.remarks);
     let wanted = Wanted {
         app: session.app(None),
         deployment,
@@ -306,7 +307,7 @@ async fn validate(session: &Session, command: Validate) -> Result<()> {
         git: None,
     };
     let done = spec::send(session, &spec, &wanted).await?;
-    done.result.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+    warn(&done.result.remarks);
     output::print("Validation Successful")
 }
 
@@ -362,129 +363,4 @@ async fn list(session: &Session, command: List) -> Result<()> {
     let path = ["apps", app.as_str(), "deployments"];
     let units: Items<DeployedUnit> = session.client.get(&path, &[("uid", uid)]).await?;
     session.output.items(&units.items, show::deployed)
-}
-
-/// One way to apply a directory.
-struct Applier<'a> {
-    session: &'a Session,
-    directory: PathBuf,
-    form: Form,
-    rest: Rest,
-    applying: Applying,
-}
-
-impl Applier<'_> {
-    async fn run(&self) -> Result<()> {
-        if !self.applying.watch {
-            return self.apply().await;
-        }
-        watch::run(&self.directory, || async {
-            // A directory that is just being edited may make no sense for a moment.
-            if let Err(error) = self.apply().await {
-                output::failure(&error);
-            }
-        })
-        .await
-    }
-
-    async fn apply(&self) -> Result<()> {
-        let Self { session, applying, .. } = self;
-        // Git looks at as many files as we do, so it looks while we do everything else.
-        let directory = self.directory.clone();
-        let git = tokio::task::spawn_blocking(move || spec::provenance(&directory));
-        let app = session.app(None);
-        let memories = session.cache.as_deref();
-        let spec = self.read(&app, memories.map_or(Recall::Nothing, Recall::Before))?;
-        let deployment = owner(&spec)?;
-        let uploaded = spec::upload(session, &spec).await?;
-        let git = git.await?;
-        match &git {
-            // Who writes an app's own file need not know of git.
-            None if self.directory.is_file() => {}
-            None => output::talk("Spec doesn't belong to Git Tree."),
-            Some(git) if !git.clean => output::talk(
-                "Worktree is not clean, please ensure you have committed the changes to git.",
-            ),
-            Some(_) => {}
-        }
-        spec.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
-        let wanted = Wanted {
-            app: app.clone(),
-            deployment,
-            form: self.form,
-            rest: self.rest,
-            others: if applying.allowconflicts { Others::Adopt } else { Others::Refuse },
-            dry_run: applying.dry_run,
-            git,
-        };
-        let done = match uploaded.apply(session, &wanted).await {
-            Err(error) if spec::is_forgotten(&error) => {
-                let spec = self.read(&app, Recall::Afresh(memories))?;
-                spec::send(session, &spec, &wanted).await?
-            }
-            sent => sent?,
-        };
-        done.result.remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
-        let dry_run = applying.dry_run;
-        session.output.item(&done, |done| show::applied(&done.result, dry_run))?;
-        if applying.wait && !dry_run {
-            self.wait(&app, &done).await?;
-        }
-        Ok(())
-    }
-
-    /// Reads the directory, except what is remembered of it.
-    fn read(&self, app: &AppName, recall: Recall<'_>) -> Result<Spec> {
-        let Applying { specignore, commitlabel, force_namespace, .. } = &self.applying;
-        // What the command itself writes into manifests cannot be remembered of files.
-        let recall = match recall {
-            Recall::Before(_) if *commitlabel || *force_namespace => Recall::Nothing,
-            Recall::Afresh(_) if *commitlabel || *force_namespace => Recall::Afresh(None),
-            other => other,
-        };
-        let mut spec = match self.directory.is_file() {
-            true => spec::AppManifest::read(&self.directory)?.spec(&self.directory)?,
-            false => Spec::read_with(&self.directory, specignore.as_deref(), recall)?,
-        };
-        if *commitlabel {
-            label(&mut spec);
-        }
-        if *force_namespace {
-            into_namespace(&mut spec, app);
-        }
-        Ok(spec)
-    }
-
-    /// Waits until every package that changed is built.
-    async fn wait(&self, app: &AppName, done: &Done<Applied>) -> Result<()> {
-        let built = done
-            .result
-            .units
-            .iter()
-            .filter(|unit| unit.kind == Kind::Package && unit.what != Outcome::Deleted);
-        for unit in built {
-            let id = done.result.id.as_ref().filter(|_| self.form == Form::Versions);
-            version::await_build(self.session, (app, &unit.name), id).await?;
-        }
-        Ok(())
-    }
-}
-
-fn label(spec: &mut Spec) {
-    let mut labels = Labels::default();
-    for manifest in &mut spec.manifests {
-        let label = labels.of(&manifest.file).to_owned();
-        let Some(value) = manifest.value_mut() else { continue };
-        let metadata = &mut value["metadata"];
-        if !metadata["labels"].is_object() {
-            metadata["labels"] = json!({});
-        }
-        metadata["labels"]["commit"] = label.into();
-    }
-}
-
-fn into_namespace(spec: &mut Spec, app: &AppName) {
-    for value in spec.manifests.iter_mut().filter_map(Manifest::value_mut) {
-        value["metadata"]["namespace"] = app.as_str().into();
-    }
 }

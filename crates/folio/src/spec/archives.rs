@@ -96,6 +96,15 @@ impl ArchiveSpec {
         }
     }
 
+    /// Whether it can hold nothing but one file, which it names.
+    pub(super) fn names_one_file(&self) -> bool {
+        let is_name = |pattern: &String| pattern.split('/').all(is_plain);
+        self.shape == Shape::AsFound
+            && self.include.len() == 1
+            && self.exclude.is_empty()
+            && self.include.iter().all(is_name)
+    }
+
     /// Adds what a pattern matched under its last name.
     fn add(
         &self,
@@ -143,11 +152,10 @@ type Match = (PathBuf, Metadata);
 fn expand(root: &Path, pattern: &str) -> Result<Vec<Match>> {
     let parts: Vec<_> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let is_plain = |part: &&&str| !part.contains(['*', '?', '[', '{', '\\']);
     let mut found = vec![root.to_owned()];
     let mut rest = &parts[..];
     while !rest.is_empty() {
-        let plain = rest.iter().take_while(is_plain).count();
+        let plain = rest.iter().take_while(|part| is_plain(part)).count();
         let (path, patterns) = rest.split_at(plain);
         let path: PathBuf = path.iter().collect();
         if plain > 0 {
@@ -166,6 +174,11 @@ fn expand(root: &Path, pattern: &str) -> Result<Vec<Match>> {
     // What is not there is not matched.
     let about = |path: PathBuf| path.symlink_metadata().ok().map(|about| (path, about));
     Ok(found.into_iter().filter_map(about).collect())
+}
+
+/// Whether a part of a pattern is a name.
+fn is_plain(part: &str) -> bool {
+    !part.contains(['*', '?', '[', '{', '\\'])
 }
 
 fn matching(directory: &Path, matcher: &GlobMatcher) -> Result<Vec<PathBuf>> {

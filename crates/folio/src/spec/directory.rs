@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use folio_core::ports::{Clock, SystemClock};
 use folio_kinds::spec::{self, Document};
 use folio_kinds::{ManifestError, Mismatch};
 use folio_model::{Digest, Owner};
@@ -45,6 +46,12 @@ pub(crate) struct Spec {
     pub(crate) remarks: Vec<String>,
     /// What each file holds.
     pub(super) files: Vec<SpecFile>,
+    /// What says which files are manifests: directories, and the file of patterns. Empty if that cannot be told.
+    pub(super) guides: Vec<(PathBuf, Stamp)>,
+    /// When looking at the files began, in nanoseconds.
+    pub(super) began: i128,
+    /// The file of patterns that was named.
+    pub(super) ignore_file: Option<PathBuf>,
     /// What is remembered of the files, and where.
     pub(super) memory: Option<Memory>,
     /// Whether nothing is to be taken for known.
@@ -205,9 +212,11 @@ impl Spec {
             let problem = Problem::new(format!("there is no directory `{}`", directory.display()));
             return Err(problem.hint("make one with `folio spec init`, or name it").into());
         }
-        let ignored = ignored(directory, ignore_file)?;
-        let mut files = Vec::new();
-        walk(directory, &ignored, &mut files)?;
+        let began = SystemClock.now().as_nanosecond();
+        let (ignored, ignoring) = ignored(directory, ignore_file)?;
+        let mut found = Found { files: Vec::new(), guides: Some(ignoring.into_iter().collect()) };
+        walk(directory, &ignored, &mut found)?;
+        let Found { mut files, guides } = found;
         // As bytes, which is sooner done than part by part.
         files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
         let mut memory = match recall {
@@ -219,7 +228,14 @@ impl Spec {
             }
         };
         let afresh = matches!(recall, Recall::Afresh(_));
-        let mut spec = Self { directory: directory.to_owned(), afresh, ..Self::default() };
+        let mut spec = Self {
+            directory: directory.to_owned(),
+            afresh,
+            guides: guides.unwrap_or_default(),
+            began,
+            ignore_file: ignore_file.map(Path::to_owned),
+            ..Self::default()
+        };
         for file in files {
             spec.file(file, memory.as_mut())?;
         }
@@ -235,6 +251,11 @@ impl Spec {
         let hint = format!("mend {them}; nothing was changed");
         let problem = problem.causes(spec.causes).hint(hint);
         Err(problem.into())
+    }
+
+    /// What the files of its packages are remembered under, if they are.
+    pub(super) fn selection(&self) -> Option<&'static str> {
+        (!self.afresh).then_some("selection")
     }
 
     fn file(&mut self, path: PathBuf, memory: Option<&mut Memory>) -> Result<()> {
@@ -398,35 +419,59 @@ fn leading_lines(text: &str) -> usize {
     text.lines().take_while(silent).count()
 }
 
-fn ignored(directory: &Path, file: Option<&Path>) -> Result<Gitignore> {
+/// The patterns of files to ignore, and the file they are in, if there is one.
+fn ignored(directory: &Path, file: Option<&Path>) -> Result<(Gitignore, Option<Guide>)> {
     let mut patterns = GitignoreBuilder::new(directory);
     let usual = directory.join(IGNORE_FILE);
     let file = match file {
         Some(file) => Some(file),
         None => usual.is_file().then_some(usual.as_path()),
     };
+    let guide = file.map(guide).transpose()?;
     if let Some(file) = file
         && let Some(error) = patterns.add(file)
     {
         let problem = Problem::new(format!("cannot read `{}`", file.display()));
         return Err(anyhow::Error::new(error).context(problem));
     }
-    patterns.build().context("the patterns of files to ignore cannot be used")
+    let patterns = patterns.build().context("the patterns of files to ignore cannot be used")?;
+    Ok((patterns, guide))
 }
 
-fn walk(directory: &Path, ignored: &Gitignore, files: &mut Vec<PathBuf>) -> Result<()> {
+/// What says which files are manifests, as it is before it is read.
+type Guide = (PathBuf, Stamp);
+
+fn guide(path: &Path) -> Result<Guide> {
+    let about = std::fs::metadata(path);
+    let about = about.with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok((path.to_owned(), Stamp::from(&about)))
+}
+
+/// The files of a directory.
+struct Found {
+    files: Vec<PathBuf>,
+    /// None if a link is among them: what it leads to may become something else without any of them changing.
+    guides: Option<Vec<Guide>>,
+}
+
+fn walk(directory: &Path, ignored: &Gitignore, found: &mut Found) -> Result<()> {
     let context = || format!("cannot read `{}`", directory.display());
+    let guide = guide(directory)?;
+    found.guides.iter_mut().for_each(|guides| guides.push(guide.clone()));
     for entry in std::fs::read_dir(directory).with_context(context)? {
         let entry = entry.with_context(context)?;
         let (path, kind) = (entry.path(), entry.file_type().with_context(context)?);
         let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
+        if kind.is_symlink() {
+            found.guides = None;
+        }
         if ignored.matched_path_or_any_parents(&path, is_directory).is_ignore() {
             continue;
         }
         if is_directory {
-            walk(&path, ignored, files)?;
+            walk(&path, ignored, found)?;
         } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
-            files.push(path);
+            found.files.push(path);
         }
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! The files of a spec's packages: found on this machine or fetched, and uploaded as far as the server lacks them.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use folio_core::Limits;
 use folio_core::request::ContentRef;
-use folio_model::{EntryName, Layout};
+use folio_model::{Digest, EntryName, Layout};
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -13,12 +14,27 @@ use super::archives::Held;
 use super::directory::{Manifest, Side, Spec};
 use super::fetch::{self, Origin};
 use crate::command::Session;
-use crate::content::{self, Chosen, Given, Item};
+use crate::content::{self, Chosen, Given, Item, Selection};
+use crate::memory::Stamp;
 use crate::problem::{Cause, Problem};
 use crate::upload;
 
 /// The content of every manifest's parts, source and deployment, in the order of manifests.
 pub(super) type Contents = Vec<[Option<ContentRef>; 2]>;
+
+/// The files of a spec, on the server.
+pub(super) struct OnServer {
+    pub(super) contents: Contents,
+    /// The archives, by name.
+    pub(super) archives: BTreeMap<String, FoundArchive>,
+}
+
+/// What an archive is.
+pub(super) struct FoundArchive {
+    pub(super) content: ContentRef,
+    /// Where it is, if it is one file that is named by itself.
+    pub(super) sole: Option<(PathBuf, Stamp)>,
+}
 
 /// What a part of a package is made of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +46,7 @@ enum Place {
 }
 
 /// Finds and uploads the files of every package.
-pub(super) async fn upload(session: &Session, spec: &Spec) -> Result<Contents> {
+pub(super) async fn upload(session: &Session, spec: &Spec) -> Result<OnServer> {
     let mut finder = Finder::new(spec)?;
     for (index, manifest) in spec.manifests.iter().enumerate() {
         for side in Side::ALL {
@@ -43,13 +59,32 @@ pub(super) async fn upload(session: &Session, spec: &Spec) -> Result<Contents> {
         return Err(problem.hint("mend them all; nothing was changed").into());
     }
     let Finder { parts, held, temporary, .. } = finder;
-    let uploaded = upload_held(session, spec, held).await?;
+    let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+    let soles: Vec<_> =
+        places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
+    let uploaded = upload_held(session, (&spec.directory, spec.selection()), held).await?;
     drop(temporary);
+    let mut archives = BTreeMap::new();
+    for ((place, sole), content) in places.iter().zip(soles).zip(&uploaded) {
+        if let Place::Archive(name) = place {
+            archives.insert(name.clone(), FoundArchive { content: *content, sole });
+        }
+    }
+    let uploaded: BTreeMap<_, _> = places.into_iter().zip(uploaded).collect();
     let mut contents = vec![[None; 2]; spec.manifests.len()];
     for ((index, side), place) in parts {
         contents[index][side as usize] = uploaded.get(&place).copied();
     }
-    Ok(contents)
+    Ok(OnServer { contents, archives })
+}
+
+fn sole(spec: &Spec, place: &Place, held: &Held) -> Option<(PathBuf, Stamp)> {
+    match (place, held) {
+        (Place::Archive(name), Held::File(item)) if spec.archives[name].names_one_file() => {
+            Some((item.from.clone(), Stamp::from(&item.about)))
+        }
+        _ => None,
+    }
 }
 
 /// Where the files of all parts are.
@@ -121,7 +156,7 @@ impl<'a> Finder<'a> {
 }
 
 /// A fetched file, under the name that it is to have.
-fn held(path: std::path::PathBuf, name: &str) -> Result<Held> {
+fn held(path: PathBuf, name: &str) -> Result<Held> {
     if content::is_archive(&path)? {
         return Ok(Held::Archive(path));
     }
@@ -135,43 +170,47 @@ struct Server {
     limits: Limits,
 }
 
-async fn upload_held(
+/// Uploads files on behalf of a directory, and says what each came to. Those that are what they were the last time,
+/// where there was one of this name, are taken to be there.
+pub(super) async fn upload_held(
     session: &Session,
-    spec: &Spec,
-    held: BTreeMap<Place, Held>,
-) -> Result<BTreeMap<Place, ContentRef>> {
-    let mut uploaded = BTreeMap::new();
+    (directory, last): (&Path, Option<&'static str>),
+    held: Vec<Held>,
+) -> Result<Vec<ContentRef>> {
     if held.is_empty() {
-        return Ok(uploaded);
+        return Ok(Vec::new());
     }
     let Server { limits } = session.client.get(&[], &[]).await?;
-    let (mut chosen, mut places) = (Vec::new(), Vec::new());
-    for (place, held) in held {
+    let mut uploaded = Vec::with_capacity(held.len());
+    let (mut chosen, mut layouts) = (Vec::new(), Vec::new());
+    for (place, held) in held.into_iter().enumerate() {
         let (layout, items) = match held {
             Held::Archive(path) => {
                 let given = Given::Files(path);
                 let found = content::find(&given, None)?;
                 let client = &session.client;
-                let content = upload::upload(client, (given, None), found, &limits).await?;
-                uploaded.insert(place, content);
+                uploaded.push(upload::upload(client, (given, None), found, &limits).await?);
                 continue;
             }
             Held::File(item) => (Layout::File, vec![item]),
             Held::Items(items) => (Layout::Directory, items),
         };
+        // Filled in once all are on the server.
+        uploaded.push(ContentRef::Tree { tree: Digest::of(&[]), layout });
         // Names of archives may be anything; in the selection they are numbers.
         let name: EntryName = chosen.len().to_string().parse().expect("digits are a name");
         chosen.push(Chosen { name, items });
-        places.push((place, layout));
+        layouts.push((place, layout));
     }
     if chosen.is_empty() {
         return Ok(uploaded);
     }
-    let caches = session.cache.clone().filter(|_| !spec.afresh);
-    let selection = (spec.directory.clone(), chosen, caches);
-    let digests = upload::upload_selection(&session.client, selection, &limits).await?;
-    for ((place, layout), tree) in places.into_iter().zip(digests) {
-        uploaded.insert(place, ContentRef::Tree { tree, layout });
+    let selection =
+        Selection { path: directory.to_owned(), chosen, what: last.unwrap_or_default() };
+    let caches = session.cache.clone().filter(|_| last.is_some());
+    let digests = upload::upload_selection(&session.client, (selection, caches), &limits).await?;
+    for ((place, layout), tree) in layouts.into_iter().zip(digests) {
+        uploaded[place] = ContentRef::Tree { tree, layout };
     }
     Ok(uploaded)
 }

@@ -129,15 +129,9 @@ fn encode(files: &HashMap<String, KnownFile>) -> Vec<u8> {
 
 fn encode_known(bytes: &mut Writer, known: &Known) {
     match known {
-        Known::Archive(ArchiveSpec { name, at, rootdir, include, exclude, .. }) => {
+        Known::Archive(archive) => {
             bytes.numbers(&[0]);
-            bytes.text(name);
-            bytes.text(at);
-            encode_maybe(bytes, rootdir.as_deref());
-            for patterns in [include, exclude] {
-                bytes.count(patterns.len());
-                patterns.iter().for_each(|pattern| bytes.text(pattern));
-            }
+            encode_archive(bytes, archive);
         }
         Known::Deployment(Owner { uid, name }) => {
             bytes.numbers(&[1]);
@@ -154,6 +148,18 @@ fn encode_known(bytes: &mut Writer, known: &Known) {
             bytes.numbers(&[3]);
             bytes.text(remark);
         }
+    }
+}
+
+/// Writes an archive down.
+pub(super) fn encode_archive(bytes: &mut Writer, archive: &ArchiveSpec) {
+    let ArchiveSpec { name, at, rootdir, include, exclude, .. } = archive;
+    bytes.text(name);
+    bytes.text(at);
+    encode_maybe(bytes, rootdir.as_deref());
+    for patterns in [include, exclude] {
+        bytes.count(patterns.len());
+        patterns.iter().for_each(|pattern| bytes.text(pattern));
     }
 }
 
@@ -179,14 +185,7 @@ fn decode(bytes: &[u8]) -> Option<HashMap<String, KnownFile>> {
 
 fn decode_known(rest: &mut Reader<'_>) -> Option<Known> {
     Some(match rest.number()? {
-        0 => Known::Archive(ArchiveSpec {
-            name: rest.text()?,
-            at: rest.text()?,
-            rootdir: decode_maybe(rest)?,
-            include: decode_texts(rest)?,
-            exclude: decode_texts(rest)?,
-            shape: Shape::AsFound,
-        }),
+        0 => Known::Archive(decode_archive(rest)?),
         1 => Known::Deployment(Owner { uid: rest.text()?, name: rest.text()? }),
         2 => {
             let (at, digest) = (rest.text()?, rest.digest()?);
@@ -195,6 +194,18 @@ fn decode_known(rest: &mut Reader<'_>) -> Option<Known> {
         }
         3 => Known::Remark(rest.text()?),
         _ => return None,
+    })
+}
+
+/// Reads an archive that was written down.
+pub(super) fn decode_archive(rest: &mut Reader<'_>) -> Option<ArchiveSpec> {
+    Some(ArchiveSpec {
+        name: rest.text()?,
+        at: rest.text()?,
+        rootdir: decode_maybe(rest)?,
+        include: decode_texts(rest)?,
+        exclude: decode_texts(rest)?,
+        shape: Shape::AsFound,
     })
 }
 

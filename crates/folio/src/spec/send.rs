@@ -3,14 +3,16 @@
 
 use anyhow::Result;
 use folio_core::apply::{Applied, Document, Form, KnownDocument, Others, Rest};
+use folio_core::request::ContentRef;
 use folio_core::view::Done;
 use folio_model::{AppName, Digest, Git, Owner};
 use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::again::{self, Draft, Whose};
 use super::directory::{Said, Side, Spec};
-use super::files::{self, Contents};
+use super::files;
 use super::memory::Lesson;
 use crate::client::{self, Change};
 use crate::command::Session;
@@ -38,6 +40,8 @@ pub(crate) struct Wanted {
 #[serde(rename_all = "camelCase")]
 struct Request<'a> {
     deployment: &'a Owner,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<Digest>,
     documents: Vec<Document>,
     known: Vec<KnownDocument>,
     form: Form,
@@ -52,40 +56,54 @@ pub(crate) async fn send(session: &Session, spec: &Spec, wanted: &Wanted) -> Res
 }
 
 /// A spec whose files are on the server.
-pub(crate) struct Uploaded {
+pub(crate) struct Uploaded<'a> {
+    spec: &'a Spec,
     documents: Documents,
     lesson: Option<Lesson>,
+    draft: Option<Draft>,
 }
 
 /// Uploads the files of a spec, as far as the server lacks them.
-pub(crate) async fn upload(session: &Session, spec: &Spec) -> Result<Uploaded> {
-    let contents = files::upload(session, spec).await?;
-    let documents = Documents::of(spec, contents);
+pub(crate) async fn upload<'a>(session: &Session, spec: &'a Spec) -> Result<Uploaded<'a>> {
+    let on_server = files::upload(session, spec).await?;
+    let (documents, digests) = Documents::of(spec, &on_server.contents);
     let memory = spec.memory.as_ref();
-    let lesson = memory.and_then(|memory| memory.lesson(spec, &documents.digests));
-    Ok(Uploaded { documents, lesson })
+    let lesson = memory.and_then(|memory| memory.lesson(spec, &digests));
+    let draft = again::draft(spec, &digests, &on_server);
+    Ok(Uploaded { spec, documents, lesson, draft })
 }
 
-impl Uploaded {
+impl Uploaded<'_> {
     /// Applies the manifests.
     pub(crate) async fn apply(self, session: &Session, wanted: &Wanted) -> Result<Done<Applied>> {
-        let request = Request {
-            deployment: &wanted.deployment,
-            documents: self.documents.written,
-            known: self.documents.known,
-            form: wanted.form,
-            rest: wanted.rest,
-            others: wanted.others,
-            dry_run: wanted.dry_run,
-        };
-        let change = Change::new(Method::POST).body(&request)?.git(wanted.git.clone());
-        let path = ["apps", wanted.app.as_str(), "deployments"];
-        let done = session.client.change(&path, change).await?;
-        if let Some(lesson) = self.lesson.filter(|_| !wanted.dry_run) {
-            lesson.keep();
+        let Self { spec, documents, lesson, draft } = self;
+        let done = ask(session, wanted, documents).await?;
+        if wanted.dry_run {
+            return Ok(done);
+        }
+        lesson.iter().for_each(Lesson::keep);
+        if let (Some(draft), Some(base)) = (draft, done.result.base) {
+            let (app, directory) = (&wanted.app, spec.directory.as_path());
+            let ignore_file = spec.ignore_file.as_deref();
+            draft.keep(Whose { session, app, directory, ignore_file }, base);
         }
         Ok(done)
     }
+}
+
+/// Asks for manifests to be applied.
+pub(super) async fn ask(
+    session: &Session,
+    wanted: &Wanted,
+    documents: Documents,
+) -> Result<Done<Applied>> {
+    let Documents { base, written: documents, known } = documents;
+    let Wanted { deployment, form, rest, others, dry_run, .. } = wanted;
+    let (form, rest, others, dry_run) = (*form, *rest, *others, *dry_run);
+    let request = Request { deployment, base, documents, known, form, rest, others, dry_run };
+    let change = Change::new(Method::POST).body(&request)?.git(wanted.git.clone());
+    let path = ["apps", wanted.app.as_str(), "deployments"];
+    session.client.change(&path, change).await
 }
 
 /// Whether the server no longer has something that it was sent before.
@@ -95,17 +113,19 @@ pub(crate) fn is_forgotten(error: &anyhow::Error) -> bool {
 
 /// The manifests with their files.
 #[derive(Default)]
-struct Documents {
-    written: Vec<Document>,
-    known: Vec<KnownDocument>,
-    /// What every manifest is named by.
-    digests: Vec<Digest>,
+pub(super) struct Documents {
+    /// What they add to.
+    pub(super) base: Option<Digest>,
+    pub(super) written: Vec<Document>,
+    pub(super) known: Vec<KnownDocument>,
 }
 
 impl Documents {
-    fn of(spec: &Spec, contents: Contents) -> Self {
+    /// All manifests of a spec, and what each is named by.
+    fn of(spec: &Spec, contents: &[[Option<ContentRef>; 2]]) -> (Self, Vec<Digest>) {
         let mut documents = Self::default();
-        for (manifest, [source, deployment]) in spec.manifests.iter().zip(contents) {
+        let mut digests = Vec::with_capacity(spec.manifests.len());
+        for (manifest, &[source, deployment]) in spec.manifests.iter().zip(contents) {
             let digest = match &manifest.said {
                 Said::Before(before) => {
                     let digest = before.digest;
@@ -120,9 +140,9 @@ impl Documents {
                     digest
                 }
             };
-            documents.digests.push(digest);
+            digests.push(digest);
         }
-        documents
+        (documents, digests)
     }
 }
 

@@ -1,0 +1,182 @@
+//! One apply of a directory: read or only looked at, sent, and said what came of it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use folio_core::apply::{Applied, Form, Others, Outcome, Rest};
+use folio_core::view::Done;
+use folio_model::{AppName, Git, Kind, Owner};
+use serde_json::json;
+
+use super::{Applying, owner, show, watch};
+use crate::command::{Session, version};
+use crate::output;
+use crate::spec::{self, Labels, Manifest, News, Recall, Spec, Uploaded, Wanted, Whose};
+
+/// One way to apply a directory.
+pub(super) struct Applier<'a> {
+    pub(super) session: &'a Session,
+    pub(super) directory: PathBuf,
+    pub(super) form: Form,
+    pub(super) rest: Rest,
+    pub(super) applying: Applying,
+}
+
+impl Applier<'_> {
+    pub(super) async fn run(&self) -> Result<()> {
+        if !self.applying.watch {
+            return self.apply().await;
+        }
+        watch::run(&self.directory, || async {
+            // A directory that is just being edited may make no sense for a moment.
+            if let Err(error) = self.apply().await {
+                output::failure(&error);
+            }
+        })
+        .await
+    }
+
+    async fn apply(&self) -> Result<()> {
+        let Self { session, applying, .. } = self;
+        // Git looks at as many files as we do, so it looks while we do everything else.
+        let directory = self.directory.clone();
+        let git = tokio::task::spawn_blocking(move || spec::provenance(&directory));
+        let app = session.app(None);
+        let done = match self.news(&app).await {
+            Some(news) => {
+                let wanted = self.wanted(news.deployment().clone(), git.await?);
+                warn(news.remarks());
+                match news.apply(session, &wanted).await {
+                    Err(error) if spec::is_forgotten(&error) => {
+                        let spec = self.read(&app, self.recall())?;
+                        self.send(spec::upload(session, &spec).await?, &wanted).await
+                    }
+                    sent => sent,
+                }
+            }
+            None => {
+                let spec = self.read(&app, self.recall())?;
+                let deployment = owner(&spec)?;
+                let uploaded = spec::upload(session, &spec).await?;
+                let wanted = self.wanted(deployment, git.await?);
+                warn(&spec.remarks);
+                self.send(uploaded, &wanted).await
+            }
+        };
+        let done = done?;
+        warn(&done.result.remarks);
+        let dry_run = applying.dry_run;
+        session.output.item(&done, |done| show::applied(&done.result, dry_run))?;
+        if applying.wait && !dry_run {
+            self.wait(&app, &done).await?;
+        }
+        Ok(())
+    }
+
+    /// How the directory differs from what was applied of it, if only files of packages do.
+    async fn news(&self, app: &AppName) -> Option<News> {
+        let Applying { specignore, commitlabel, force_namespace, .. } = &self.applying;
+        if *commitlabel || *force_namespace || self.directory.is_file() {
+            return None;
+        }
+        let (session, directory) = (self.session, self.directory.as_path());
+        spec::look(Whose { session, app, directory, ignore_file: specignore.as_deref() }).await
+    }
+
+    fn recall(&self) -> Recall<'_> {
+        self.session.cache.as_deref().map_or(Recall::Nothing, Recall::Before)
+    }
+
+    /// What is to be done with the directory; says where that stands in git.
+    fn wanted(&self, deployment: Owner, git: Option<Git>) -> Wanted {
+        match &git {
+            // Who writes an app's own file need not know of git.
+            None if self.directory.is_file() => {}
+            None => output::talk("Spec doesn't belong to Git Tree."),
+            Some(git) if !git.clean => output::talk(
+                "Worktree is not clean, please ensure you have committed the changes to git.",
+            ),
+            Some(_) => {}
+        }
+        Wanted {
+            app: self.session.app(None),
+            deployment,
+            form: self.form,
+            rest: self.rest,
+            others: if self.applying.allowconflicts { Others::Adopt } else { Others::Refuse },
+            dry_run: self.applying.dry_run,
+            git,
+        }
+    }
+
+    /// Sends a spec, and everything of it if the server has forgotten what it was sent.
+    async fn send(&self, uploaded: Uploaded<'_>, wanted: &Wanted) -> Result<Done<Applied>> {
+        match uploaded.apply(self.session, wanted).await {
+            Err(error) if spec::is_forgotten(&error) => {
+                let spec = self.read(&wanted.app, Recall::Afresh(self.session.cache.as_deref()))?;
+                spec::send(self.session, &spec, wanted).await
+            }
+            sent => sent,
+        }
+    }
+
+    /// Reads the directory, except what is remembered of it.
+    fn read(&self, app: &AppName, recall: Recall<'_>) -> Result<Spec> {
+        let Applying { specignore, commitlabel, force_namespace, .. } = &self.applying;
+        // What the command itself writes into manifests cannot be remembered of files.
+        let recall = match recall {
+            Recall::Before(_) if *commitlabel || *force_namespace => Recall::Nothing,
+            Recall::Afresh(_) if *commitlabel || *force_namespace => Recall::Afresh(None),
+            other => other,
+        };
+        let mut spec = match self.directory.is_file() {
+            true => spec::AppManifest::read(&self.directory)?.spec(&self.directory)?,
+            false => Spec::read_with(&self.directory, specignore.as_deref(), recall)?,
+        };
+        if *commitlabel {
+            label(&mut spec);
+        }
+        if *force_namespace {
+            into_namespace(&mut spec, app);
+        }
+        Ok(spec)
+    }
+
+    /// Waits until every package that changed is built.
+    async fn wait(&self, app: &AppName, done: &Done<Applied>) -> Result<()> {
+        let built = done
+            .result
+            .units
+            .iter()
+            .filter(|unit| unit.kind == Kind::Package && unit.what != Outcome::Deleted);
+        for unit in built {
+            let id = done.result.id.as_ref().filter(|_| self.form == Form::Versions);
+            version::await_build(self.session, (app, &unit.name), id).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Says what there is to say about something that is not wrong.
+pub(super) fn warn(remarks: &[String]) {
+    remarks.iter().for_each(|remark| output::talk(&format!("warning: {remark}")));
+}
+
+fn label(spec: &mut Spec) {
+    let mut labels = Labels::default();
+    for manifest in &mut spec.manifests {
+        let label = labels.of(&manifest.file).to_owned();
+        let Some(value) = manifest.value_mut() else { continue };
+        let metadata = &mut value["metadata"];
+        if !metadata["labels"].is_object() {
+            metadata["labels"] = json!({});
+        }
+        metadata["labels"]["commit"] = label.into();
+    }
+}
+
+fn into_namespace(spec: &mut Spec, app: &AppName) {
+    for value in spec.manifests.iter_mut().filter_map(Manifest::value_mut) {
+        value["metadata"]["namespace"] = app.as_str().into();
+    }
+}
