@@ -256,10 +256,7 @@ fn convert(parts: &Parts, bytes: &Bytes) -> Result<Response, Status> {
     };
     let convert = |object: &Value| {
         let manifest = folio_kinds::Manifest::new(object.clone())?;
-        let mut converted = folio_kinds::convert(&manifest, wanted)?.manifest.as_value();
-        // A cluster keeps its own metadata.
-        converted["metadata"] = object["metadata"].clone();
-        Ok::<_, folio_kinds::ManifestError>(converted)
+        folio_kinds::convert_kept(&manifest, wanted).map(|converted| converted.as_value())
     };
     let objects = request["objects"].as_array().into_iter().flatten();
     let response = match objects.map(convert).collect::<Result<Vec<_>, _>>() {
