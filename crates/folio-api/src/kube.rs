@@ -7,24 +7,24 @@ mod body;
 mod checks;
 mod delete;
 mod discovery;
-mod history;
+mod kinds;
+mod logs;
 mod managed;
+mod mapping;
 mod object;
 mod openapi;
 mod patch;
 mod plain;
-mod pointers;
 mod protobuf;
 mod query;
 mod read;
 mod resource;
+mod scale;
 mod selector;
-mod settings;
 mod status;
 mod swagger;
 mod table;
 mod target;
-mod views;
 mod watch;
 mod write;
 
@@ -114,10 +114,10 @@ fn allow(caller: &Caller, target: &Target, method: &Method) -> Result<(), Status
     let is_app = target.resource.plural == "namespaces";
     let named = target.name.as_deref().filter(|_| is_app).and_then(|name| name.parse().ok());
     let app = target.namespace.clone().or(named);
-    let right = match (reads, is_app) {
-        (true, _) => Right::View,
-        (false, true) => Right::Administer,
-        (false, false) => Right::Deploy,
+    let right = match target.resource.source {
+        _ if reads => Right::View,
+        Source::Mapped(mapping) => mapping.needs(method),
+        Source::Unit(..) => Right::Deploy,
     };
     Ok(caller.may(right, app.as_ref())?)
 }
@@ -179,15 +179,20 @@ async fn dispatch(asked: Asked) -> Result<Response, Status> {
             resource.qualified()
         )));
     }
-    match (asked.target.part.as_deref(), resource.source, verb) {
-        (None, _, _) => {}
-        (Some("status"), Source::Unit(..), "get" | "update" | "patch") => {}
-        _ => return Err(Status::no_such_path()),
+    if let Some(part) = &asked.target.part {
+        let parts = discovery::parts(resource);
+        let own = parts.iter().find(|own| own.name == part).ok_or_else(Status::no_such_path)?;
+        if !own.verbs.contains(&verb) {
+            return Err(Status::method_not_allowed(&format!("{part} cannot be asked to {verb}")));
+        }
     }
-    match verb {
-        "get" | "list" | "watch" => show(asked, verb).await,
-        "delete" | "deletecollection" => delete::delete(asked).await,
-        verb => change(asked, verb).await,
+    match (asked.target.part.as_deref(), verb) {
+        (Some("log"), _) => logs::show(asked).await,
+        (Some("scale"), "get") => scale::show(asked).await,
+        (Some("scale"), verb) => scale::change(asked, verb).await,
+        (_, "get" | "list" | "watch") => show(asked, verb).await,
+        (_, "delete" | "deletecollection") => delete::delete(asked).await,
+        (_, verb) => change(asked, verb).await,
     }
 }
 
@@ -202,6 +207,7 @@ async fn show(asked: Asked, verb: &str) -> Result<Response, Status> {
         }
         _ => {
             let listed = read::list(&folio, &target, &query).await?;
+            feed.remember(&target, &query, &listed);
             Ok(read::page(&target, listed, form, folio.now()))
         }
     }
@@ -225,9 +231,7 @@ async fn change(asked: Asked, verb: &str) -> Result<Response, Status> {
                 _ => write.patch().await,
             }
         }
-        Source::Namespaces => settings::create_namespace(asked).await,
-        Source::ConfigMaps | Source::Secrets | Source::View => plain::change(asked, verb).await,
-        Source::Events => Err(Status::method_not_allowed(asked.target.resource.kind)),
+        Source::Mapped(mapping) => plain::change(asked, verb, mapping).await,
     }
 }
 
@@ -256,10 +260,7 @@ fn convert(parts: &Parts, bytes: &Bytes) -> Result<Response, Status> {
     };
     let convert = |object: &Value| {
         let manifest = folio_kinds::Manifest::new(object.clone())?;
-        let mut converted = folio_kinds::convert(&manifest, wanted)?.manifest.as_value();
-        // A cluster keeps its own metadata.
-        converted["metadata"] = object["metadata"].clone();
-        Ok::<_, folio_kinds::ManifestError>(converted)
+        folio_kinds::convert_kept(&manifest, wanted).map(|converted| converted.as_value())
     };
     let objects = request["objects"].as_array().into_iter().flatten();
     let response = match objects.map(convert).collect::<Result<Vec<_>, _>>() {

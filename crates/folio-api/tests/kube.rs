@@ -2,6 +2,7 @@
 
 mod access;
 mod bad_input;
+mod objects;
 mod reading;
 mod watching;
 mod writing;

@@ -8,6 +8,7 @@ mod error;
 mod memory;
 pub(crate) mod object;
 mod plan;
+mod pointed;
 mod pointers;
 mod read;
 mod removal;

@@ -148,6 +148,19 @@ impl Folio {
         }
     }
 
+    /// Says whether an execution could be started now; nothing is recorded.
+    pub async fn check_execution(
+        &self,
+        app: &AppName,
+        function: &Reference,
+        input: Option<&str>,
+    ) -> Result<(), Error> {
+        self.record()?;
+        self.check_input(input)?;
+        self.draw(app, function, None).await?;
+        Ok(())
+    }
+
     /// Lists executions of an app, newest first.
     pub async fn executions(
         &self,

@@ -306,6 +306,7 @@ impl Folio {
         if let Some(done) = remembered(caller, state)? {
             return Ok((None, done));
         }
+        unmoved(caller, state)?;
         let mut builder = Builder::new(state, caller, app, self.clock.as_ref());
         for digest in gone {
             builder.forget_builds(*digest).map_err(Error::from)?;
@@ -381,6 +382,17 @@ fn refuse_promotion(builder: &Builder<'_>) -> Result<(), Error> {
         Some(found) => Err(Error::Rolling(found.name)),
         None => Ok(()),
     }
+}
+
+/// Refuses to act on pointers that moved since the caller looked.
+fn unmoved(caller: &Caller, state: &dyn State) -> Result<(), Error> {
+    for (pointer, seen) in &caller.seen {
+        let found = state.place(pointer)?.map(|(_, revision)| revision);
+        if found != *seen {
+            return Err(StoreError::Conflict { what: pointer.to_string() }.into());
+        }
+    }
+    Ok(())
 }
 
 fn remembered<T: DeserializeOwned>(

@@ -24,10 +24,22 @@ pub struct Line {
     /// The request it belongs to, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The process that printed it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<u32>,
     /// Where it was printed.
     pub stream: Stream,
     /// The text, without its line break.
     pub text: String,
+}
+
+/// Who printed a line, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Printer {
+    /// For which request.
+    pub request: Option<RequestId>,
+    /// In which process.
+    pub worker: Option<u32>,
 }
 
 /// Where a line was printed.
@@ -137,7 +149,7 @@ impl Logs {
         plan: &Plan,
         at: Timestamp,
         stream: Stream,
-        request: Option<RequestId>,
+        Printer { request, worker }: Printer,
         text: &str,
     ) {
         if stream != Stream::Stderr {
@@ -152,6 +164,7 @@ impl Logs {
             at,
             version: plan.at.to_string(),
             request: request.map(|id| id.to_string()),
+            worker,
             stream,
             text: text[..cut].to_owned(),
         };

@@ -10,13 +10,12 @@ use folio_model::{
     Snapshot, Timestamp, Unit, UnitKey, UnitUid, VersionId, VersionKey,
 };
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::apply::object::{made_at, marks, shown};
 use crate::builder::Builder;
 use crate::ports::{Page, State, StoreError};
-use crate::request::Marking;
-use crate::{Folio, history, view};
+use crate::request::{Caller, Marking};
+use crate::{Folio, folio, history, view};
 
 /// One unit as it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -167,24 +166,18 @@ impl Folio {
         .await
     }
 
-    /// What is said about objects of an app that are no units, each with the entry that last changed that.
-    pub async fn marked(
+    /// Where pointers point, each with the entry that moved it there.
+    pub async fn places(
         &self,
-        app: &AppName,
-        objects: Vec<Uuid>,
-    ) -> Result<Vec<Option<(Marks, u64)>>, StoreError> {
-        let app = app.clone();
-        self.look(move |state| {
-            let each = objects.into_iter().map(|object| {
-                let found = state.place(&Pointer::Marks { app: app.clone(), object })?;
-                Ok(found.and_then(|(place, revision)| match place {
-                    Place::Marks(marks) => Some((*marks, revision)),
-                    _ => None,
-                }))
-            });
-            each.collect()
-        })
-        .await
+        pointers: Vec<Pointer>,
+    ) -> Result<Vec<Option<(Place, u64)>>, StoreError> {
+        self.look(move |state| pointers.iter().map(|pointer| state.place(pointer)).collect()).await
+    }
+
+    /// Changes nothing of an app but what the caller says about an object of it.
+    pub async fn mark(&self, caller: &Caller, app: &AppName) -> Result<(), folio::Error> {
+        let done = self.commit(caller, app, |_| Ok::<_, folio::Error>(()));
+        done.await.map(|_| ())
     }
 
     /// Says what changed after an entry: at most so many entries are looked at.
@@ -217,6 +210,9 @@ pub(crate) fn mark(builder: &mut Builder<'_>, marking: &Marking) -> Result<(), S
         let of = Digest::of(b"");
         Place::Marks(Box::new(Marks { of, labels, annotations, managers, generation: 1, since }))
     });
+    if !builder.has_edits() {
+        builder.say(format!("mark {}", marking.name));
+    }
     builder.point(pointer, from, to)
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Qualifier, Right, RunSettings,
-    VersionId,
+    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Pointer, Qualifier, Right,
+    RunSettings, VersionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,9 @@ pub struct Caller {
     pub run: Run,
     /// What they say about an object, in the same entry.
     pub marking: Option<Marking>,
+    /// Pointers they have seen, each with the entry that had last moved it, or none where there was none. Nothing is
+    /// changed if one has moved since.
+    pub seen: Vec<(Pointer, Option<u64>)>,
 }
 
 /// What is said about an object of the app that is changed.
@@ -38,6 +41,8 @@ pub struct Caller {
 pub struct Marking {
     /// The object's identity.
     pub object: Uuid,
+    /// What it is called, for people.
+    pub name: String,
     /// Its labels, annotations and managers; none if it goes.
     pub said: Option<(Labels, Labels, Vec<serde_json::Value>)>,
 }
@@ -64,6 +69,7 @@ impl Caller {
             releasing: Releasing::default(),
             run: Run::Real,
             marking: None,
+            seen: Vec::new(),
         }
     }
 

@@ -162,6 +162,31 @@ impl Folio {
         .await
     }
 
+    /// Makes a tag these function versions and no others, as one entry. One without any goes.
+    pub async fn set_members(
+        &self,
+        caller: &Caller,
+        (app, tag): (&AppName, &VersionId),
+        functions: Vec<Reference>,
+        expect: Option<u64>,
+    ) -> Result<Done<TagView>, Error> {
+        let max = self.limits().tag_members_max;
+        let (app, tag) = (app.clone(), tag.clone());
+        self.commit(caller, &app.clone(), move |builder| {
+            let current = expected(builder.state, &app, &tag, expect)?;
+            let mut members = Members::new();
+            for reference in &functions {
+                members.extend(member(builder.state, &app, reference)?);
+            }
+            if members.len() as u64 > max {
+                return Err(Error::TooManyMembers { found: members.len(), max });
+            }
+            builder.say(format!("make tag {tag} {}", list(&functions)));
+            place(builder, &app, (&tag, current), members)
+        })
+        .await
+    }
+
     /// Takes functions out of a tag. A tag left empty goes.
     pub async fn untag(
         &self,

@@ -21,6 +21,7 @@ const WRITTEN: &[&str] = &[
     include_str!("../schemas/folio.dev/canaryconfigs.yaml"),
     include_str!("../schemas/folio.dev/configs.yaml"),
     include_str!("../schemas/folio.dev/environments.yaml"),
+    include_str!("../schemas/folio.dev/executions.yaml"),
     include_str!("../schemas/folio.dev/functions.yaml"),
     include_str!("../schemas/folio.dev/functionversions.yaml"),
     include_str!("../schemas/folio.dev/functionversiontrackers.yaml"),

@@ -9,6 +9,7 @@ mod crds;
 pub mod explain;
 mod ext;
 pub mod generated;
+mod kept;
 pub mod manifest;
 pub mod mapping;
 pub mod openapi;
@@ -18,6 +19,7 @@ pub mod spec;
 
 pub use crds::crds;
 pub use explain::explain;
+pub use kept::{KEPT, convert_kept};
 pub use manifest::{Bagged, Converted, Manifest, ManifestError, Mismatch, convert};
 pub use registry::{KINDS, KindEntry, Stored};
 

@@ -186,6 +186,32 @@ impl Manifest {
         stored.map_err(|error| inexpressible(kind, version, error))
     }
 
+    /// Refuses what no manifest that is applied may say, however well it is formed.
+    pub(crate) fn check_values(&self) -> Result<(), ManifestError> {
+        let (kind, version) = (self.kind()?.name, self.version()?);
+        let Some(schema) = Schema::of(kind, version) else { return Ok(()) };
+        let mut mismatches = Vec::new();
+        schema.negatives(&self.as_value(), "", &mut mismatches);
+        mismatches.retain(|mismatch| mismatch.path.starts_with("spec"));
+        if mismatches.is_empty() {
+            return Ok(());
+        }
+        Err(ManifestError::Mismatches { kind, version: version.to_owned(), mismatches })
+    }
+
+    /// Reads what it says into the form that is stored, in the place of something of the same kind: what its version
+    /// has no word for stays as it is there.
+    pub(crate) fn store_over(&self, stored: Stored) -> Result<Stored, ManifestError> {
+        let (kind, version) = (self.kind()?.name, self.version()?);
+        // Whatever is wrong with it is said as always.
+        self.store()?;
+        let mut body = self.0.clone();
+        body.retain(|key, _| key != "apiVersion" && key != "kind");
+        let unknown = || ManifestError::UnknownVersion { kind, version: version.to_owned() };
+        let over = stored.written_over(version, Value::Object(body)).ok_or_else(unknown)?;
+        over.map_err(|error| inexpressible(kind, version, error))
+    }
+
     /// Writes what is stored in one of its versions.
     pub fn of(stored: Stored, version: &str) -> Result<Self, ManifestError> {
         let kind = stored.kind().name;

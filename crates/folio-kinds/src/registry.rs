@@ -90,6 +90,24 @@ macro_rules! kinds {
                 }
             }
 
+            /// Reads a manifest of the same kind, without kind and version, in the place of this; nothing if the kind
+            /// is not served in that version.
+            pub(crate) fn written_over(self, version: &str, body: Value) -> Option<Result<Self>> {
+                match (self, version) {
+                    $($((Self::$kind(stored), $version) => {
+                        let spoke: $module::$kind = match hub::serde_json::from_value(body) {
+                            Ok(spoke) => spoke,
+                            Err(error) => {
+                                let expected = format!("a {} of {version}", stringify!($kind));
+                                return Some(Err(hub::Error::new(expected, error.to_string())));
+                            }
+                        };
+                        Some(spoke.into_hub_over(*stored).map(|hub| Self::$kind(Box::new(hub))))
+                    })*)*
+                    _ => None,
+                }
+            }
+
             /// Writes it as a manifest without kind and version; nothing if the kind is not served
             /// in that version.
             pub(crate) fn write(self, version: &str) -> Option<Result<Value>> {
@@ -118,6 +136,7 @@ kinds! {
     Environment "environments" ["env"] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
+    Execution "executions" [] { "folio.dev/v1" folio_dev_v1 }
     Function "functions" ["fn"] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1beta1" folio_dev_v1beta1,
         "folio.dev/v1" folio_dev_v1

@@ -122,6 +122,37 @@ impl Schema {
         }
     }
 
+    /// Adds the whole numbers of a value that are negative. Nothing that manifests count or measure is.
+    pub(crate) fn negatives(self, value: &Value, path: &str, found: &mut Vec<Mismatch>) {
+        match (self.shape(), value) {
+            (Shape::Integer, Value::Number(number)) if number.as_i64().is_some_and(|n| n < 0) => {
+                found.push(Mismatch {
+                    path: path.to_owned(),
+                    expected: "a number that is not negative".to_owned(),
+                    found: brief(value),
+                });
+            }
+            (Shape::List(items), Value::Array(values)) => {
+                for (index, value) in values.iter().enumerate() {
+                    items.negatives(value, &format!("{path}[{index}]"), found);
+                }
+            }
+            (Shape::Map(values), Value::Object(entries)) => {
+                for (key, value) in entries {
+                    values.negatives(value, &format!("{path}[{key:?}]"), found);
+                }
+            }
+            (Shape::Object(properties), Value::Object(entries)) => {
+                for property in properties {
+                    if let Some(value) = entries.get(property.name) {
+                        property.schema.negatives(value, &join(path, property.name), found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Where references and alternatives with null lead.
     fn target(mut self) -> Self {
         loop {

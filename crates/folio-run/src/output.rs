@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use folio_core::logs::{Logs, Stream};
-use folio_core::ports::runtime::{Plan, RequestId};
+use folio_core::logs::{Logs, Printer, Stream};
+use folio_core::ports::runtime::Plan;
 use folio_model::Timestamp;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -18,19 +18,15 @@ const TAIL_LINES: usize = 8;
 pub(crate) struct Output {
     logs: Arc<Logs>,
     plan: OnceLock<Arc<Plan>>,
-    request: Option<RequestId>,
+    printer: Printer,
     tail: Mutex<VecDeque<String>>,
 }
 
 impl Output {
     /// The output of a process that serves a plan, or will one day.
-    pub(crate) fn new(
-        logs: &Arc<Logs>,
-        plan: Option<&Arc<Plan>>,
-        request: Option<RequestId>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(logs: &Arc<Logs>, plan: Option<&Arc<Plan>>, printer: Printer) -> Arc<Self> {
         let plan = plan.map(|plan| OnceLock::from(Arc::clone(plan))).unwrap_or_default();
-        Arc::new(Self { logs: Arc::clone(logs), plan, request, tail: Mutex::default() })
+        Arc::new(Self { logs: Arc::clone(logs), plan, printer, tail: Mutex::default() })
     }
 
     /// Says whom the process serves from now on.
@@ -48,7 +44,7 @@ impl Output {
         tail.push_back(text.chars().take(500).collect());
         drop(tail);
         if let Some(plan) = self.plan.get() {
-            self.logs.add(plan, Timestamp::now(), stream, self.request, text);
+            self.logs.add(plan, Timestamp::now(), stream, self.printer, text);
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use folio_core::logs::Stream;
+use folio_core::logs::{Printer, Stream};
 use folio_core::ports::runtime::{CallError, Plan};
 use folio_model::Timestamp;
 use tokio::sync::oneshot;
@@ -211,13 +211,14 @@ impl Pool {
             }
         };
         let (plan, logs) = (Arc::clone(&self.plan), Arc::clone(&self.host.ports.logs));
+        let worker = Some(worker.pid());
         let line = move |request, from, text: &str| {
             let stream = match from {
                 2 => Stream::Stderr,
                 3 => Stream::System,
                 _ => Stream::Stdout,
             };
-            logs.add(&plan, Timestamp::now(), stream, request, text);
+            logs.add(&plan, Timestamp::now(), stream, Printer { request, worker }, text);
         };
         Listener { finished: Box::new(finished), line: Box::new(line), gone: Box::new(gone) }
     }

@@ -17,7 +17,8 @@ pub use self::session::{Session, clients};
 /// In a block marked `console`, a line `$ command` is run by bash in an empty directory (a line that ends in
 /// `\` goes on); what follows is its output, standard output and error together, then `[exit N]` if it failed.
 /// `[..]` matches anything within a line, a line `...` any lines. A block with `file=NAME` in its mark is
-/// written to that file. `<!-- serve: FLAGS -->` gives the server flags. `[DIR]` and `[URL]` stand for where
+/// written to that file. `<!-- serve: FLAGS -->` gives the server flags; with `<!-- requires: kubectl >= 1.26 -->`
+/// nothing is run where kubectl is older. `[DIR]` and `[URL]` stand for where
 /// it all happens. With `FOLIO_BLESS=1`, outputs that do not match are written into the transcript.
 pub fn run(program: &Path, transcript: &Path) -> Result<()> {
     run_with(program, transcript, &[])
@@ -30,6 +31,11 @@ pub fn run_with(program: &Path, transcript: &Path, tools: &[(&str, &Path)]) -> R
     let session = Session::start(program, &document.serve)?;
     for (name, tool) in tools {
         session.add_tool(name, tool)?;
+    }
+    if let Some(needed) = &document.requires
+        && session.version(&needed.program)? < needed.version
+    {
+        return Ok(());
     }
     let mut failures = Vec::new();
     for block in &mut document.blocks {

@@ -1,9 +1,11 @@
 //! What must hold for any object that is put, whatever it says.
 
+use folio_kinds::{Manifest, ManifestError, spec};
 use serde_json::Value;
 
+use super::query::{Query, Validation, revision};
 use super::selector::is_value;
-use super::status::Status;
+use super::status::{Cause, Status};
 use super::target::Target;
 
 /// Bytes that all annotations have at most.
@@ -93,4 +95,84 @@ pub(crate) fn metadata(object: &Value) -> Result<(), Status> {
         return Err(Status::invalid("metadata.annotations", what));
     }
     Ok(())
+}
+
+/// Whether an object is what its schema says, where it has one.
+pub(crate) fn schema(target: &Target, object: &Value) -> Result<(), Status> {
+    if target.resource.group.is_empty() {
+        return Ok(());
+    }
+    let mut object = object.clone();
+    object["apiVersion"] = target.api_version().into();
+    object["kind"] = target.resource.kind.into();
+    if let Some(entries) = object.as_object_mut() {
+        entries.remove("status");
+    }
+    let manifest = Manifest::new(object).map_err(|error| Status::bad_request(error.to_string()))?;
+    let Err(error) = manifest.store() else { return Ok(()) };
+    let message = error.to_string();
+    let ManifestError::Mismatches { mismatches, .. } = error else {
+        return Err(Status::invalid("spec", message));
+    };
+    let causes = mismatches.into_iter().map(|mismatch| Cause {
+        reason: "FieldValueInvalid",
+        message: format!("expected {}, found {}", mismatch.expected, mismatch.found),
+        field: mismatch.path,
+    });
+    Err(Status::new(422, "Invalid", message).because(causes))
+}
+
+/// Refuses to change what the client has not seen.
+pub(crate) fn unmoved(
+    target: &Target,
+    before: Option<&Value>,
+    after: &Value,
+) -> Result<(), Status> {
+    let of =
+        |value: &Value| revision(value["metadata"]["resourceVersion"].as_str().unwrap_or_default());
+    let said = of(after)?;
+    let Some(before) = before else {
+        let what = "resourceVersion should not be set on objects to be created";
+        return if said.is_some() { Err(Status::bad_request(what)) } else { Ok(()) };
+    };
+    if said.is_some_and(|seen| of(before).is_ok_and(|now| now > Some(seen))) {
+        let name = target.name.as_deref().unwrap_or_default();
+        return Err(Status::modified(target, name));
+    }
+    let uid = |value: &Value| value["metadata"]["uid"].as_str().map(str::to_owned);
+    if uid(after).is_some_and(|said| uid(before) != Some(said)) {
+        let what = "Precondition failed: the object was made anew, and has another uid";
+        return Err(Status::new(409, "Conflict", what));
+    }
+    Ok(())
+}
+
+/// Fields that nobody knows, as warnings or as a refusal. What was there before is not told again.
+pub(crate) fn unknown_fields(
+    target: &Target,
+    query: &Query,
+    before: Option<&Value>,
+    after: &Value,
+) -> Result<Vec<String>, Status> {
+    let validation = query.validation.unwrap_or(Validation::Warn);
+    if validation == Validation::Ignore || target.resource.group.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unknown = |value: &Value| {
+        let written = spec::written(value.clone()).ok().flatten();
+        written.map(|written| written.unknown).unwrap_or_default()
+    };
+    let known = before.map(unknown).unwrap_or_default();
+    let new = unknown(after).into_iter().filter(|field| !known.contains(field));
+    let texts: Vec<_> = new.map(|field| format!("unknown field \"{field}\"")).collect();
+    if validation == Validation::Strict && !texts.is_empty() {
+        let kind = target.resource.kind;
+        let what = format!(
+            "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding error: {}",
+            target.version,
+            texts.join(", ")
+        );
+        return Err(Status::bad_request(what));
+    }
+    Ok(texts)
 }

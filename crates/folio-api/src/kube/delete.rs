@@ -3,14 +3,15 @@
 use axum::response::{IntoResponse, Json, Response};
 use folio_core::Caller;
 use folio_core::request::{Cascade, Run};
-use folio_model::{AppName, Kind, Name, UnitKey};
+use folio_model::{Kind, Name, UnitKey};
 use serde_json::{Value, json};
 
+use super::mapping::{self, Remove};
 use super::query::is_dry;
 use super::read;
 use super::resource::Source;
 use super::status::Status;
-use super::{Asked, body, by, plain, pointers};
+use super::{Asked, body, by, plain};
 
 /// `DELETE` of an object, or of all that are selected.
 pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
@@ -72,37 +73,32 @@ async fn remove(
     cascade: Cascade,
 ) -> Result<(), Status> {
     let (folio, target) = (&asked.folio, &asked.target);
-    let parsed = || name.parse::<Name>().map_err(|_| target.not_found(name));
     let about = |status: Status| status.about(target.resource.group, target.resource.plural, name);
-    let mut caller = caller.clone();
-    if target.resource.source != Source::Namespaces
-        && !matches!(target.resource.source, Source::Unit(..))
-    {
-        caller.marking = Some(plain::forgotten(target, name)?);
-    }
-    let caller = &caller;
     match target.resource.source {
-        Source::Namespaces => {
-            let app: AppName = name.parse().map_err(|_| target.not_found(name))?;
-            folio
-                .delete_app(caller, &app, Cascade::Yes)
-                .await
-                .map_err(|error| about(error.into()))?;
-        }
         Source::Unit(kind, _) => {
-            let key = UnitKey { app: target.app()?.clone(), kind, name: parsed()? };
-            folio.delete(caller, &key, cascade, None).await.map_err(|error| about(error.into()))?;
+            let unit: Name = name.parse().map_err(|_| target.not_found(name))?;
+            let key = UnitKey { app: target.app()?.clone(), kind, name: unit };
+            match kind {
+                // A config has guards of its own.
+                Kind::Config => {
+                    folio.delete_config(caller, &key, None).await.map(drop).map_err(Status::from)
+                }
+                _ => {
+                    folio.delete(caller, &key, cascade, None).await.map(drop).map_err(Status::from)
+                }
+            }
+            .map_err(about)?;
         }
-        Source::ConfigMaps => {
-            let key = UnitKey { app: target.app()?.clone(), kind: Kind::Config, name: parsed()? };
-            folio.delete_config(caller, &key, None).await.map_err(|error| about(error.into()))?;
+        Source::Mapped(mapping) => {
+            let found = mapping::one(folio, target, name).await?;
+            let (_, found) = found.ok_or_else(|| target.not_found(name))?;
+            let mut caller = caller.clone();
+            if target.resource.namespaced {
+                caller.marking = Some(plain::forgotten(asked, name, Some(&found))?);
+            }
+            let remove = Remove { folio, caller: &caller, target, found: &found };
+            mapping.remove(&remove).await.map_err(about)?;
         }
-        Source::Secrets => {
-            let key = UnitKey { app: target.app()?.clone(), kind: Kind::Secret, name: parsed()? };
-            folio.delete_secret(caller, &key, None).await.map_err(|error| about(error.into()))?;
-        }
-        Source::View => pointers::remove(asked, caller, name).await.map_err(about)?,
-        Source::Events => return Err(Status::method_not_allowed(target.resource.kind)),
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use folio_model::Kind;
 use serde_json::{Value, json};
 
 use super::resource::{Resource, Source};
@@ -83,11 +84,15 @@ pub(crate) fn resources(group: &str, version: &str) -> Option<Value> {
             "namespaced": resource.namespaced, "kind": resource.kind, "verbs": resource.verbs,
             "shortNames": resource.short, "categories": resource.categories,
         }));
-        for (name, kind, verbs) in subresources(resource) {
-            resources.push(json!({
+        for Part { name, kind, of, verbs } in parts(resource) {
+            let mut part = json!({
                 "name": format!("{}/{name}", resource.plural), "singularName": "",
                 "namespaced": resource.namespaced, "kind": kind, "verbs": verbs,
-            }));
+            });
+            if let Some((group, version)) = of {
+                (part["group"], part["version"]) = (group.into(), version.into());
+            }
+            resources.push(part);
         }
     }
     let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
@@ -96,10 +101,27 @@ pub(crate) fn resources(group: &str, version: &str) -> Option<Value> {
     }))
 }
 
-fn subresources(resource: &Resource) -> Vec<(&'static str, &'static str, &'static [&'static str])> {
+/// A part of the objects of a resource that can be asked for by itself.
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    kind: &'static str,
+    /// The group and version of its kind, where that is not the resource's.
+    of: Option<(&'static str, &'static str)>,
+    pub(crate) verbs: &'static [&'static str],
+}
+
+/// The parts that the objects of a resource have.
+pub(crate) fn parts(resource: &Resource) -> Vec<Part> {
+    let verbs: &[&str] = &["get", "patch", "update"];
+    let status = Part { name: "status", kind: resource.kind, of: None, verbs };
+    let scale = Part { name: "scale", kind: "Scale", of: Some(("autoscaling", "v1")), verbs };
     match resource.source {
-        Source::Unit(..) => vec![("status", resource.kind, &["get", "patch", "update"])],
-        _ => Vec::new(),
+        Source::Unit(Kind::Function, _) => vec![status, scale],
+        Source::Unit(..) => vec![status],
+        Source::Mapped(_) if resource.kind == "Pod" => {
+            vec![Part { name: "log", kind: "Pod", of: None, verbs: &["get"] }]
+        }
+        Source::Mapped(_) => Vec::new(),
     }
 }
 
@@ -137,12 +159,15 @@ fn group(name: &str, versions: &[&str]) -> Value {
 }
 
 fn discovered(group: &str, version: &str, resource: &Resource) -> Value {
-    let kind = |kind: &str| json!({ "group": group, "version": version, "kind": kind });
-    let below = subresources(resource).into_iter().map(|(name, of, verbs)| {
-        json!({ "subresource": name, "responseKind": kind(of), "verbs": verbs })
+    let kind = |(group, version): (&str, &str), kind: &str| json!({ "group": group, "version": version, "kind": kind });
+    let below = parts(resource).into_iter().map(|part| {
+        let of = part.of.unwrap_or((group, version));
+        json!({
+            "subresource": part.name, "responseKind": kind(of, part.kind), "verbs": part.verbs,
+        })
     });
     json!({
-        "resource": resource.plural, "responseKind": kind(resource.kind),
+        "resource": resource.plural, "responseKind": kind((group, version), resource.kind),
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource.singular, "verbs": resource.verbs,
         "shortNames": resource.short, "categories": resource.categories,

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use folio_core::Folio;
 use folio_core::object::{ObjectView, Standing};
 use folio_kinds::{FISSION_VERSION, Manifest, mapping, spec};
-use folio_model::{Build, Content, PackageSpec, Snapshot, Timestamp};
+use folio_model::{Build, Content, Owner, PackageSpec, Snapshot, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::resource::Resource;
@@ -139,6 +139,13 @@ fn status(standing: &Standing) -> Value {
 /// The annotations of an object.
 pub(crate) fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object["metadata"]["annotations"].get(name).and_then(Value::as_str)
+}
+
+/// The deployment an object says it belongs to, in the words of Fission.
+pub(crate) fn owner(object: &Value) -> Option<Owner> {
+    let uid = annotation(object, "fission-uid")?.to_owned();
+    let name = annotation(object, "fission-name").unwrap_or(&uid).to_owned();
+    Some(Owner { uid, name })
 }
 
 /// What an object says, without what identifies it and how it stands.

@@ -1,69 +1,162 @@
-//! Creates and changes objects that are no units of manifests: configs, secrets, and pointers. What is said about them
-//! goes into the same entry.
+//! Creates and changes objects that are no units. What a request makes of an object is worked out on what is there and
+//! put only if that is still so; what is said about it goes into the same entry.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
+use folio_core::Caller;
 use folio_core::request::{Marking, Run};
-use folio_model::{Kind, Labels, NameError, UnitKey};
+use folio_model::Labels;
 use serde_json::Value;
 
 use super::body::{self, PatchKind};
 use super::managed::{self, Author, Others};
-use super::query::revision;
-use super::resource::Source;
+use super::mapping::{self, Item, Made, Mapping, Put, marks_of, with_words};
 use super::status::Status;
-use super::target::Target;
-use super::{Asked, by, checks, object, patch, pointers, read, settings, views};
+use super::write::{TRIES_MAX, with_warnings};
+use super::{Asked, by, checks, object, patch};
 
-/// Creates or changes an object.
-pub(super) async fn change(asked: Asked, verb: &str) -> Result<Response, Status> {
+/// Creates or changes an object. A request that names no revision is worked out again if something moved meanwhile.
+pub(super) async fn change(
+    asked: Asked,
+    verb: &str,
+    mapping: &'static dyn Mapping,
+) -> Result<Response, Status> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match step(&asked, verb, mapping).await {
+            Err((status, Seen::Nothing)) if status.is_stale() && tries < TRIES_MAX => {}
+            Err((status, _)) => {
+                let made = || body::object(&asked.parts.headers, &asked.bytes).ok();
+                let made = made().filter(|_| asked.target.name.is_none());
+                let given = made.as_ref().and_then(|made| made["metadata"]["name"].as_str());
+                let name = asked.target.name.as_deref().or(given).unwrap_or_default();
+                let resource = asked.target.resource;
+                return Err(status.about(resource.group, resource.plural, name));
+            }
+            Ok(response) => return Ok(response),
+        }
+    }
+}
+
+/// Whether a client says which revision it has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Revision,
+    Nothing,
+}
+
+async fn step(
+    asked: &Asked,
+    verb: &str,
+    mapping: &'static dyn Mapping,
+) -> Result<Response, (Status, Seen)> {
     let (folio, target) = (&asked.folio, &asked.target);
-    let mut before = match &target.name {
-        Some(name) => match read::one(folio, target, name).await {
-            Err(status) if status.is_not_found() && verb == "patch" => None,
-            found => Some(found?),
-        },
+    let unseen = |status| (status, Seen::Nothing);
+    let found = match &target.name {
+        Some(name) => mapping::one(folio, target, name).await.map_err(unseen)?,
         None => None,
     };
-    let after = wanted(&asked, verb, before.as_ref())?;
-    let name = checks::name(&after)?.to_owned();
-    checks::identity(target, target.name.as_deref().unwrap_or(&name), &after)?;
-    checks::metadata(&after)?;
-    if verb == "create" {
-        before = read::one(folio, target, &name).await.ok();
-        if before.is_some() {
-            let what = format!("{} \"{name}\" already exists", target.resource.qualified());
-            let status = Status::new(409, "AlreadyExists", what);
-            return Err(status.about(target.resource.group, target.resource.plural, &name));
+    let before = found.as_ref().map(|(head, item)| item.object(target, *head));
+    let mut after = wanted(asked, verb, before.as_ref()).map_err(unseen)?;
+    let seen = match (&before, after["metadata"]["resourceVersion"].as_str()) {
+        (_, None | Some("")) => Seen::Nothing,
+        // What a patch leaves alone is what was read just now.
+        (Some(before), said)
+            if verb == "patch" && before["metadata"]["resourceVersion"].as_str() == said =>
+        {
+            Seen::Nothing
         }
-    }
-    unmoved(&asked, before.as_ref(), &after)?;
-    let mut caller = by(asked.caller.clone(), &asked.parts);
-    caller.run = if asked.query.dry_run { Run::Dry } else { Run::Real };
-    caller.marking = Some(marking(target, &name, &after)?);
-    let unit = |kind| {
-        let parsed = name.parse().map_err(|error: NameError| {
-            let what = format!("metadata.name: Invalid value: \"{name}\": {error}");
-            Status::invalid("metadata.name", what)
-        })?;
-        Ok::<_, Status>(UnitKey { app: target.app()?.clone(), kind, name: parsed })
+        _ => Seen::Revision,
     };
-    match target.resource.source {
-        Source::ConfigMaps => {
-            settings::set_config(folio, &caller, &unit(Kind::Config)?, &after).await?;
+    let seeing = |status| (status, seen);
+    name_new(asked, verb, mapping, &mut after).map_err(seeing)?;
+    let name = after["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    check(asked, &name, before.as_ref(), &after).map_err(seeing)?;
+    if verb == "create" && !mapping.draws_names() {
+        let exists = mapping::one(folio, target, &name).await.map_err(seeing)?.is_some();
+        if exists {
+            let what = format!("{} \"{name}\" already exists", target.resource.qualified());
+            return Err(seeing(Status::new(409, "AlreadyExists", what)));
         }
-        Source::Secrets => {
-            let key = unit(Kind::Secret)?;
-            settings::set_secret(folio, &caller, (&key, before.as_ref()), &after).await?;
-        }
-        _ => pointers::set(&asked, &caller, before.as_ref(), &after).await?,
     }
+    let mut warnings =
+        checks::unknown_fields(target, &asked.query, before.as_ref(), &after).map_err(seeing)?;
+    let item = found.as_ref().map(|(_, item)| item);
+    let caller = caller(asked, &name, item, &after).map_err(seeing)?;
+    let put = Put { folio, caller: &caller, target, name: &name, before: item, after: &after };
+    let Made { name: drawn, warnings: told } =
+        mapping.put(&put).await.map_err(|status| seeing(status.of_written()))?;
+    warnings.extend(told);
     let shown = match asked.query.dry_run {
-        true => after,
-        false => read::one(folio, target, &name).await?,
+        true => rehearsed(asked, before.as_ref(), after),
+        false => {
+            let name = drawn.unwrap_or(name);
+            let now = mapping::one(folio, target, &name).await.map_err(seeing)?;
+            let (head, item) = now.ok_or_else(|| seeing(target.not_found(&name)))?;
+            item.object(target, head)
+        }
     };
     let code = if before.is_none() { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((code, Json(shown)).into_response())
+    Ok(with_warnings((code, Json(shown)).into_response(), &warnings))
+}
+
+/// Sees to the name of a new object.
+fn name_new(
+    asked: &Asked,
+    verb: &str,
+    mapping: &dyn Mapping,
+    after: &mut Value,
+) -> Result<(), Status> {
+    let metadata = &after["metadata"];
+    let is_named = metadata["name"].as_str().is_some_and(|name| !name.is_empty());
+    let prefix = metadata["generateName"].as_str().unwrap_or_default();
+    match (verb == "create" && mapping.draws_names(), is_named) {
+        (true, true) => {
+            let kind = asked.target.resource.kind;
+            let what = format!(
+                "metadata.name: Forbidden: folio names each {kind}; give `generateName` instead"
+            );
+            Err(Status::invalid("metadata.name", what))
+        }
+        (true, false) => Ok(()),
+        (false, false) if !prefix.is_empty() => {
+            let suffix = asked.folio.draw_token().reveal();
+            after["metadata"]["name"] = format!("{prefix}{}", &suffix[6..11]).into();
+            Ok(())
+        }
+        (false, _) => checks::name(after).map(|_| ()),
+    }
+}
+
+/// What must hold for an object that is put.
+fn check(asked: &Asked, name: &str, before: Option<&Value>, after: &Value) -> Result<(), Status> {
+    let target = &asked.target;
+    checks::identity(target, target.name.as_deref().unwrap_or(name), after)?;
+    checks::metadata(after)?;
+    checks::schema(target, after)?;
+    checks::unmoved(target, before, after)
+}
+
+/// Who asks, what they have seen, and what they say about the object.
+fn caller(
+    asked: &Asked,
+    name: &str,
+    before: Option<&Item>,
+    after: &Value,
+) -> Result<Caller, Status> {
+    let target = &asked.target;
+    let mut caller = by(asked.caller.clone(), &asked.parts);
+    caller.run = if asked.query.dry_run { Run::Dry } else { Run::Real };
+    // A namespace is an app, and an app has no marks of its own.
+    let Ok(app) = target.app() else { return Ok(caller) };
+    let marking = marking(asked, name, before, after)?;
+    let marks = before.and_then(|item| item.marks.as_ref()).map(|(_, revision)| *revision);
+    caller.seen = vec![(marks_of(app, marking.object), marks)];
+    let pointers = before.into_iter().flat_map(|item| &item.pointers);
+    caller.seen.extend(pointers.map(|(pointer, revision)| (pointer.clone(), Some(*revision))));
+    caller.marking = Some(marking);
+    Ok(caller)
 }
 
 /// What a request wants an object to be, with who wrote what.
@@ -80,6 +173,7 @@ fn wanted(asked: &Asked, verb: &str, before: Option<&Value>) -> Result<Value, St
                 return Err(Status::invalid("fieldManager", what));
             }
             ((PatchKind::Apply, applied), _) => {
+                checks::identity(&asked.target, name, &applied)?;
                 let others = if asked.query.force { Others::TakeOver } else { Others::Refuse };
                 return managed::apply(before, &applied, author, others);
             }
@@ -92,29 +186,37 @@ fn wanted(asked: &Asked, verb: &str, before: Option<&Value>) -> Result<Value, St
             ((PatchKind::Steps, steps), Some(before)) => patch::steps(before, &steps)?,
         }
     } else {
+        if verb == "update" && before.is_none() {
+            return Err(asked.target.not_found(name));
+        }
         body::object(headers, &asked.bytes)?
     };
     managed::update(before, &mut after, author);
     Ok(after)
 }
 
-/// Refuses to change what the client has not seen.
-fn unmoved(asked: &Asked, before: Option<&Value>, after: &Value) -> Result<(), Status> {
-    let of =
-        |value: &Value| revision(value["metadata"]["resourceVersion"].as_str().unwrap_or_default());
-    let (Some(before), Some(seen)) = (before, of(after)?) else { return Ok(()) };
-    if of(before)?.is_some_and(|now| now > seen) {
-        let name = asked.target.name.as_deref().unwrap_or_default();
-        let what = format!(
-            "Operation cannot be fulfilled on {} \"{name}\": the object has been modified; please apply your changes to the latest version and try again",
-            asked.target.resource.qualified()
-        );
-        return Err(Status::new(409, "Conflict", what));
+/// The object as it would be.
+fn rehearsed(asked: &Asked, before: Option<&Value>, mut after: Value) -> Value {
+    if let Some(app) = &asked.target.namespace {
+        after["metadata"]["namespace"] = app.as_str().into();
     }
-    Ok(())
+    if let Some(before) = before {
+        for key in ["uid", "resourceVersion", "creationTimestamp"] {
+            after["metadata"][key] = before["metadata"][key].clone();
+        }
+        if !before["status"].is_null() {
+            after["status"] = before["status"].clone();
+        }
+    }
+    after
 }
 
-fn marking(target: &Target, name: &str, object: &Value) -> Result<Marking, Status> {
+fn marking(
+    asked: &Asked,
+    name: &str,
+    before: Option<&Item>,
+    object: &Value,
+) -> Result<Marking, Status> {
     let labels = |of: &str| {
         let entries = object["metadata"][of].as_object().into_iter().flatten();
         let text =
@@ -122,12 +224,29 @@ fn marking(target: &Target, name: &str, object: &Value) -> Result<Marking, Statu
         entries.filter_map(text).collect::<Labels>()
     };
     let managers = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
-    let said = Some((labels("labels"), labels("annotations"), managers));
-    Ok(Marking { said, ..forgotten(target, name)? })
+    let annotations = with_words(labels("annotations"), object);
+    let mut own = labels("labels");
+    // What folio labels by itself is not said by anybody.
+    let drawn = before.into_iter().flat_map(|item| &item.labels);
+    for (key, value) in drawn {
+        if own.get(*key) == Some(value) {
+            own.remove(*key);
+        }
+    }
+    let said = Some((own, annotations, managers));
+    Ok(Marking { said, ..forgotten(asked, name, before)? })
 }
 
 /// That nothing is said about an object any more.
-pub(super) fn forgotten(target: &Target, name: &str) -> Result<Marking, Status> {
-    let object = views::identity(&[target.resource.kind, target.app()?.as_str(), name]);
-    Ok(Marking { object, said: None })
+pub(super) fn forgotten(
+    asked: &Asked,
+    name: &str,
+    before: Option<&Item>,
+) -> Result<Marking, Status> {
+    let (kind, app) = (asked.target.resource.kind, asked.target.app()?);
+    let object = match before {
+        Some(item) => item.identity(kind),
+        None => mapping::identity(&[kind, app.as_str(), name]),
+    };
+    Ok(Marking { object, name: format!("{} {name}", kind.to_lowercase()), said: None })
 }

@@ -15,7 +15,7 @@ use super::resource::Source;
 use super::status::Status;
 use super::table::{self, Carry};
 use super::target::Target;
-use super::{object, views};
+use super::{mapping, object};
 
 /// Entries after which a page can no longer be continued, or a watch begun.
 pub(crate) const ENTRIES_MAX: u64 = 10_000;
@@ -95,8 +95,8 @@ pub(crate) async fn one(folio: &Folio, target: &Target, name: &str) -> Result<Va
     let found = match target.resource.source {
         Source::Unit(..) => find(folio, target, name).await?.map(|(_, value)| value),
         _ => {
-            let all = views::list(folio, target).await?;
-            all.into_iter().find(|value| value["metadata"]["name"] == name)
+            let found = mapping::one(folio, target, name).await?;
+            found.map(|(head, item)| item.object(target, head))
         }
     };
     found.ok_or_else(|| target.not_found(name))
@@ -109,7 +109,8 @@ pub(crate) async fn list(folio: &Folio, target: &Target, query: &Query) -> Resul
     let mut listed = match target.resource.source {
         Source::Unit(..) => units(folio, target, query, continued.as_ref()).await?,
         _ => {
-            let mut items = views::list(folio, target).await?;
+            let (head, items) = mapping::list(folio, target).await?;
+            let mut items: Vec<_> = items.iter().map(|item| item.object(target, head)).collect();
             items.retain(|item| query.labels.select(item) && query.fields.select(item));
             items.sort_by_cached_key(place);
             if let Some(after) = &continued {

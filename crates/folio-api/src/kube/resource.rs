@@ -1,10 +1,27 @@
 //! Every resource of this face, by group: made from folio's table of kinds, and the few of Kubernetes' own groups that
-//! folio has something for. Adding a kind is adding its schema there and, if it is no unit, one line in [`source`].
+//! folio has something for. Adding a kind is adding its schema there, one line in [`source`] and, if it is no unit, its
+//! mapping in `kinds`.
 
 use std::sync::LazyLock;
 
 use folio_kinds::KINDS;
 use folio_model::{Kind, Snapshot, TriggerSpec};
+
+use super::kinds::alias::Aliases;
+use super::kinds::app::{Apps, Namespaces};
+use super::kinds::app_version::{AppVersions, Groups};
+use super::kinds::canary::Canaries;
+use super::kinds::config_map::ConfigMaps;
+use super::kinds::event::Events;
+use super::kinds::execution::Executions;
+use super::kinds::function_alias::FunctionAliases;
+use super::kinds::pod::Pods;
+use super::kinds::release::Releases;
+use super::kinds::secret::Secrets;
+use super::kinds::tag::Tags;
+use super::kinds::tracker::Trackers;
+use super::kinds::version::Versions;
+use super::mapping::Mapping;
 
 /// One kind in one group.
 #[derive(Debug)]
@@ -24,20 +41,12 @@ pub(crate) struct Resource {
 }
 
 /// Where the objects of a resource come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
     /// Units of a kind.
     Unit(Kind, Option<Trigger>),
-    /// Apps, as Kubernetes calls them.
-    Namespaces,
-    /// Configs, as Kubernetes calls them.
-    ConfigMaps,
-    /// Secrets, as Kubernetes writes them.
-    Secrets,
-    /// What happened, as Kubernetes tells it.
-    Events,
-    /// Something that is shown of folio's own: see `views`.
-    View,
+    /// Anything else that folio has.
+    Mapped(&'static dyn Mapping),
 }
 
 /// Which triggers are meant.
@@ -61,18 +70,17 @@ impl Trigger {
     }
 }
 
-const READ: &[&str] = &["get", "list", "watch"];
-const WRITE: &[&str] =
-    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-const NAMED: &[&str] = &["create", "delete", "get", "list", "watch"];
+/// The verbs of what can only be read.
+pub(crate) const READ: &[&str] = &["get", "list", "watch"];
 
-/// Kinds that are written in manifests and not shown as objects: what they make is an Alias, or moves a route.
-pub(crate) const UNSHOWN: [&str; 2] = ["CanaryConfig", "FunctionAlias"];
+/// The verbs of what can be written as well.
+pub(crate) const WRITE: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// The resources.
 pub(crate) static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| {
     let mut all = of_kubernetes();
-    for kind in KINDS.iter().filter(|kind| !UNSHOWN.contains(&kind.name)) {
+    for kind in KINDS {
         for group in ["fission.io", "folio.dev"] {
             let of_group = |version: &&'static str| {
                 version.split_once('/').filter(|(own, _)| *own == group).map(|(_, version)| version)
@@ -82,21 +90,18 @@ pub(crate) static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| {
             if versions.is_empty() {
                 continue;
             }
-            let (source, verbs) = source(kind.name);
+            let source = source(kind.name);
+            let own = group == "fission.io" || kind.versions.len() == 1;
             all.push(Resource {
                 group,
                 versions,
                 kind: kind.name,
                 plural: kind.plural,
                 singular: kind.name.to_lowercase(),
-                short: if group == "fission.io" || kind.versions.len() == 1 {
-                    kind.short
-                } else {
-                    &[]
-                },
+                short: if own { kind.short } else { &[] },
                 namespaced: true,
-                verbs,
-                categories: if group == "folio.dev" { &["folio"] } else { &["fission"] },
+                verbs: verbs(source),
+                categories: if group == "folio.dev" { &["folio"] } else { &["fission", "all"] },
                 source,
             });
         }
@@ -104,40 +109,62 @@ pub(crate) static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| {
     all
 });
 
-fn source(kind: &str) -> (Source, &'static [&'static str]) {
-    let trigger = |trigger| (Source::Unit(Kind::Trigger, Some(trigger)), WRITE);
+/// Where the objects of a kind come from: for each there is a line.
+fn source(kind: &str) -> Source {
+    let trigger = |trigger| Source::Unit(Kind::Trigger, Some(trigger));
     match kind {
-        "Function" => (Source::Unit(Kind::Function, None), WRITE),
-        "Package" => (Source::Unit(Kind::Package, None), WRITE),
-        "Environment" => (Source::Unit(Kind::Environment, None), WRITE),
+        "Function" => Source::Unit(Kind::Function, None),
+        "Package" => Source::Unit(Kind::Package, None),
+        "Environment" => Source::Unit(Kind::Environment, None),
+        "StaticAsset" => Source::Unit(Kind::Static, None),
+        "Config" => Source::Unit(Kind::Config, None),
         "HTTPTrigger" => trigger(Trigger::Route),
         "TimeTrigger" => trigger(Trigger::Timer),
         "MessageQueueTrigger" => trigger(Trigger::Queue),
         "KubernetesWatchTrigger" => trigger(Trigger::Watch),
-        "Alias" | "Tag" => (Source::View, WRITE),
-        "Release" => (Source::View, &["delete", "get", "list", "patch", "watch"]),
-        _ => (Source::View, READ),
+        "Alias" => Source::Mapped(&Aliases),
+        "FunctionAlias" => Source::Mapped(&FunctionAliases),
+        "CanaryConfig" => Source::Mapped(&Canaries),
+        "Tag" => Source::Mapped(&Tags),
+        "Release" => Source::Mapped(&Releases),
+        "Execution" => Source::Mapped(&Executions),
+        "FunctionVersion" => Source::Mapped(&Versions(Kind::Function)),
+        "PackageVersion" => Source::Mapped(&Versions(Kind::Package)),
+        "FunctionVersionTracker" => Source::Mapped(&Trackers(Kind::Function)),
+        "PackageVersionTracker" => Source::Mapped(&Trackers(Kind::Package)),
+        "AppVersion" => Source::Mapped(&AppVersions),
+        "GroupVersionTracker" => Source::Mapped(&Groups),
+        "App" => Source::Mapped(&Apps),
+        other => unreachable!("every kind has a line here, and {other} has none"),
+    }
+}
+
+fn verbs(source: Source) -> &'static [&'static str] {
+    match source {
+        Source::Unit(..) => WRITE,
+        Source::Mapped(mapping) => mapping.verbs(),
     }
 }
 
 fn of_kubernetes() -> Vec<Resource> {
-    let own = |kind: &'static str, plural, short, (verbs, source)| Resource {
+    let own = |kind: &'static str, plural, short, mapping: &'static dyn Mapping| Resource {
         group: "",
         versions: vec!["v1"],
         kind,
         plural,
         singular: kind.to_lowercase(),
         short,
-        namespaced: source != Source::Namespaces,
-        verbs,
-        categories: &[],
-        source,
+        namespaced: mapping.is_namespaced(),
+        verbs: mapping.verbs(),
+        categories: if kind == "Pod" { &["all"] } else { &[] },
+        source: Source::Mapped(mapping),
     };
     vec![
-        own("Namespace", "namespaces", &["ns"], (NAMED, Source::Namespaces)),
-        own("ConfigMap", "configmaps", &["cm"], (WRITE, Source::ConfigMaps)),
-        own("Secret", "secrets", &[], (WRITE, Source::Secrets)),
-        own("Event", "events", &["ev"], (READ, Source::Events)),
+        own("Namespace", "namespaces", &["ns"], &Namespaces),
+        own("ConfigMap", "configmaps", &["cm"], &ConfigMaps),
+        own("Secret", "secrets", &[], &Secrets),
+        own("Pod", "pods", &["po"], &Pods),
+        own("Event", "events", &["ev"], &Events),
     ]
 }
 

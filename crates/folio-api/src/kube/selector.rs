@@ -156,6 +156,10 @@ impl Fields {
                 let what = format!("invalid field selector: `{part}` is no comparison");
                 return Err(Status::bad_request(what));
             };
+            // An object is the same in all its versions.
+            if key == "involvedObject.apiVersion" {
+                continue;
+            }
             if !FIELDS.contains(&key) {
                 let what = format!("field label not supported: {key}");
                 return Err(Status::bad_request(what));

@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use folio_core::{Class, Code, Explain};
 use serde_json::{Value, json};
 
+use super::target::Target;
+
 /// The reason and code of each class.
 const BY_CLASS: [(Class, &str, u16); 12] = [
     (Class::Invalid, "Invalid", 422),
@@ -23,8 +25,14 @@ const BY_CLASS: [(Class, &str, u16); 12] = [
 ];
 
 /// Codes for which this face has a reason of their own.
-const BY_CODE: [(Code, &str, u16); 2] =
-    [(Code("unit_exists"), "AlreadyExists", 409), (Code("app_exists"), "AlreadyExists", 409)];
+const BY_CODE: [(Code, &str, u16); 3] = [
+    (Code("unit_exists"), "AlreadyExists", 409),
+    (Code("app_exists"), "AlreadyExists", 409),
+    (Code("alias_exists"), "AlreadyExists", 409),
+];
+
+/// Codes that say that something moved since it was looked at.
+const STALE: [Code; 2] = [Code("stale"), Code("conflict")];
 
 /// A failure, ready to be sent.
 #[derive(Debug, Clone)]
@@ -38,6 +46,7 @@ struct Told {
     details: Option<Details>,
     causes: Vec<Cause>,
     retry_after_seconds: Option<u32>,
+    is_stale: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +68,16 @@ impl Status {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let (details, causes, retry_after_seconds) = (None, Vec::new(), None);
         let message = message.into();
-        Self(Box::new(Told { code, reason, message, details, causes, retry_after_seconds }))
+        let is_stale = false;
+        Self(Box::new(Told {
+            code,
+            reason,
+            message,
+            details,
+            causes,
+            retry_after_seconds,
+            is_stale,
+        }))
     }
 
     /// The request cannot be read.
@@ -94,6 +112,25 @@ impl Status {
         Self::new(405, "MethodNotAllowed", message)
     }
 
+    /// An object is no longer what the client has seen.
+    pub(crate) fn modified(target: &Target, name: &str) -> Self {
+        let what = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": the object has been modified; please apply your changes to the latest version and try again",
+            target.resource.qualified()
+        );
+        let mut status = Self::new(409, "Conflict", what);
+        status.0.is_stale = true;
+        status
+    }
+
+    /// What it is for whoever wrote the object: that something it names is not there is a fault of what it says.
+    pub(crate) fn of_written(self) -> Self {
+        match self.0.code {
+            404 => Self::invalid("spec", format!("spec: {}", self.0.message)),
+            _ => self,
+        }
+    }
+
     /// Says what it is about.
     pub(crate) fn about(mut self, group: &'static str, kind: &'static str, name: &str) -> Self {
         self.0.details = Some(Details { group, kind, name: name.to_owned() });
@@ -114,11 +151,7 @@ impl Status {
 
     /// Whether it is because something changed meanwhile.
     pub(crate) fn is_stale(&self) -> bool {
-        self.0.reason == "Conflict" && self.0.causes.is_empty()
-    }
-
-    pub(crate) fn is_not_found(&self) -> bool {
-        self.0.code == 404
+        self.0.is_stale
     }
 
     pub(crate) fn body(&self) -> Value {
@@ -173,7 +206,13 @@ impl<E: Explain> From<E> for Status {
             message: format!("{} `{}` uses it", referrer.kind, referrer.name),
             field: String::new(),
         }));
-        let status = Self::new(code, reason, message).because(causes);
+        if code == 422 && causes.is_empty() {
+            // Clients show the causes of what is invalid and nothing else.
+            let (reason, field) = ("FieldValueInvalid", "spec".to_owned());
+            causes.push(Cause { reason, message: message.clone(), field });
+        }
+        let mut status = Self::new(code, reason, message).because(causes);
+        status.0.is_stale = STALE.contains(&error.code());
         if code == 503 { status.retry_after(1) } else { status }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use folio_kinds::openapi::definitions;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::resource::Resource;
 
@@ -132,11 +132,13 @@ fn written(schema: &Value, of: Option<(&str, &str)>) -> Message {
     }
     let mut properties = Message::default();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        // Older clients refuse what a schema does not list, and servers of all sorts add to these.
-        let is_open = of.is_some() && matches!(name.as_str(), "metadata" | "status");
-        let property = match is_open {
-            true => json!({ "type": "object", "description": property["description"] }),
-            false => property.clone(),
+        // Older clients refuse what a schema does not list.
+        let property = match name.as_str() {
+            "metadata" if of.is_some() => metadata(&property["description"]),
+            "status" if of.is_some() => {
+                json!({ "type": "object", "description": property["description"] })
+            }
+            _ => property.clone(),
         };
         properties.message(1, named(name, written(&property, None)));
     }
@@ -151,6 +153,33 @@ fn written(schema: &Value, of: Option<(&str, &str)>) -> Message {
         out.message(31, extension("x-kubernetes-group-version-kind", &yaml));
     }
     out
+}
+
+/// All metadata that there is, for tools write what no server asks for: `creationTimestamp: null`.
+fn metadata(description: &Value) -> Value {
+    const FREE: [&str; 14] = [
+        "clusterName",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "initializers",
+        "managedFields",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+        "namespace",
+    ];
+    let free = FREE.iter().map(|name| ((*name).to_owned(), json!({})));
+    let texts = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    let mut properties: Map<String, Value> = free.collect();
+    properties.insert("name".to_owned(), json!({ "type": "string" }));
+    properties.insert("labels".to_owned(), texts.clone());
+    properties.insert("annotations".to_owned(), texts);
+    json!({ "type": "object", "description": description, "properties": properties })
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 use folio_model::Timestamp;
 use serde_json::{Value, json};
 
-use super::resource::Resource;
+use super::resource::{Resource, Source};
 
 /// One column.
-struct Column {
+pub(crate) struct Column {
     name: &'static str,
     /// Where its value may be, as JSON pointers; the first that is there is shown.
     places: &'static [&'static str],
@@ -15,27 +15,37 @@ struct Column {
     wide: bool,
 }
 
-const fn column(name: &'static str, places: &'static [&'static str]) -> Column {
+pub(crate) const fn column(name: &'static str, places: &'static [&'static str]) -> Column {
     Column { name, places, wide: false }
 }
 
-const fn wide(name: &'static str, places: &'static [&'static str]) -> Column {
+pub(crate) const fn wide(name: &'static str, places: &'static [&'static str]) -> Column {
     Column { name, places, wide: true }
 }
 
 const NAME: Column = column("Name", &["/metadata/name"]);
-const AGE: Column = column("Age", &["/metadata/creationTimestamp"]);
-const VERSIONS: Column = column("Versions", &["/status/versions"]);
-const LATEST: Column = column("Latest", &["/status/latest"]);
+pub(crate) const AGE: Column = column("Age", &["/metadata/creationTimestamp"]);
+pub(crate) const VERSIONS: Column = column("Versions", &["/status/versions"]);
+pub(crate) const LATEST: Column = column("Latest", &["/status/latest"]);
 const LIVE: Column = column("Live", &["/status/live"]);
 const BUILD: Column = column("Build", &["/status/buildstatus"]);
 const DRAFT: Column = wide("Draft", &["/status/draft"]);
 const ENVIRONMENT: Column = wide("Environment", &["/spec/environment/name", "/spec/environment"]);
 
-fn columns(kind: &str) -> Vec<Column> {
+fn columns(resource: &Resource) -> Vec<Column> {
+    let mut columns = match resource.source {
+        // An event is not known by its name.
+        Source::Mapped(mapping) if resource.kind == "Event" => return mapping.columns(),
+        Source::Mapped(mapping) => mapping.columns(),
+        Source::Unit(..) => of_unit(resource.kind),
+    };
+    columns.insert(0, NAME);
+    columns
+}
+
+fn of_unit(kind: &str) -> Vec<Column> {
     match kind {
         "Function" => vec![
-            NAME,
             VERSIONS,
             LATEST,
             LIVE,
@@ -45,86 +55,21 @@ fn columns(kind: &str) -> Vec<Column> {
             ENVIRONMENT,
             wide("Package", &["/spec/package/packageref/name", "/spec/package/name"]),
         ],
-        "Package" => vec![NAME, VERSIONS, LATEST, LIVE, BUILD, AGE, DRAFT, ENVIRONMENT],
-        "Environment" => vec![
-            NAME,
-            VERSIONS,
-            LATEST,
-            AGE,
-            wide("Runtime", &["/spec/runtime/image", "/spec/runtime"]),
-        ],
+        "Package" => vec![VERSIONS, LATEST, LIVE, BUILD, AGE, DRAFT, ENVIRONMENT],
+        "Environment" => {
+            vec![VERSIONS, LATEST, AGE, wide("Runtime", &["/spec/runtime/image", "/spec/runtime"])]
+        }
         "HTTPTrigger" => vec![
-            NAME,
             column("Path", &["/spec/prefix", "/spec/relativeurl", "/spec/path"]),
             column("Methods", &["/spec/methods", "/spec/method"]),
             column("Function", &["/spec/functionref/name", "/spec/targets/0/function"]),
             AGE,
             wide("Host", &["/spec/host"]),
         ],
-        "TimeTrigger" => vec![NAME, column("Cron", &["/spec/cron"]), AGE],
-        "MessageQueueTrigger" => vec![NAME, column("Topic", &["/spec/topic"]), AGE],
-        other => shown_columns(other),
-    }
-}
-
-/// The columns of what is no unit.
-fn shown_columns(kind: &str) -> Vec<Column> {
-    match kind {
-        "FunctionVersion" | "PackageVersion" => vec![
-            NAME,
-            column("Of", &["/spec/function", "/spec/functionName", "/spec/package"]),
-            column("Number", &["/spec/number"]),
-            column("By", &["/spec/createdBy"]),
-            AGE,
-            wide("Description", &["/spec/description"]),
-        ],
-        "FunctionVersionTracker" | "PackageVersionTracker" => {
-            vec![
-                NAME,
-                column("Latest", &["/spec/latest"]),
-                column("Versions", &["/status/versions"]),
-                AGE,
-            ]
-        }
-        "Alias" => {
-            vec![NAME, column("Function", &["/spec/function"]), column("To", &["/status/to"]), AGE]
-        }
-        "Tag" => vec![NAME, column("Members", &["/status/members"]), AGE],
-        "GroupVersionTracker" => vec![
-            NAME,
-            column("Members", &["/status/members"]),
-            column("Commit", &["/spec/commit"]),
-            column("Clean", &["/spec/clean"]),
-            AGE,
-            wide("Branch", &["/spec/branch"]),
-        ],
-        "AppVersion" => vec![
-            NAME,
-            column("Number", &["/spec/number"]),
-            column("Message", &["/spec/message"]),
-            column("By", &["/spec/by"]),
-            AGE,
-            wide("Commit", &["/spec/git/commit"]),
-        ],
-        "Release" => vec![
-            NAME,
-            column("Version", &["/spec/appVersion"]),
-            column("State", &["/status/state"]),
-            column("Live", &["/status/live"]),
-            AGE,
-        ],
-        "App" => vec![NAME, column("Version", &["/spec/appVersion"]), AGE],
-        "Namespace" => vec![NAME, column("Status", &["/status/phase"]), AGE],
-        "ConfigMap" => vec![NAME, column("Data", &["/data"]), AGE],
-        "Secret" => vec![NAME, column("Type", &["/type"]), column("Data", &["/data"]), AGE],
-        "Event" => vec![
-            column("Last Seen", &["/lastTimestamp"]),
-            column("Type", &["/type"]),
-            column("Reason", &["/reason"]),
-            column("Object", &["/involvedObject/name"]),
-            column("Message", &["/message"]),
-        ],
-        _ => vec![NAME, AGE],
+        "TimeTrigger" => vec![column("Cron", &["/spec/cron"]), AGE],
+        "MessageQueueTrigger" => vec![column("Topic", &["/spec/topic"]), AGE],
+        "StaticAsset" => vec![column("Path", &["/spec/path"]), VERSIONS, LATEST, AGE],
+        _ => vec![VERSIONS, LATEST, AGE],
     }
 }
 
@@ -137,7 +82,7 @@ pub(crate) enum Carry {
 
 /// Objects as a table.
 pub(crate) fn table(resource: &Resource, objects: &[Value], now: Timestamp, carry: Carry) -> Value {
-    let columns = columns(resource.kind);
+    let columns = columns(resource);
     let definitions: Vec<_> = columns
         .iter()
         .map(|Column { name, wide, .. }| {
@@ -180,6 +125,10 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
         Some(Value::Array(items)) => {
             let texts: Vec<_> = items.iter().map(|item| item.as_str().unwrap_or("?")).collect();
             if texts.is_empty() { "<none>".to_owned() } else { texts.join(",") }
+        }
+        Some(Value::Object(entries)) if column.name == "Object" => {
+            let text = |key: &str| entries.get(key).and_then(Value::as_str).unwrap_or_default();
+            format!("{}/{}", text("kind").to_lowercase(), text("name"))
         }
         Some(Value::Object(entries)) => entries.len().to_string(),
         Some(other) => other.to_string(),

@@ -2,7 +2,7 @@
 //! of the ledger: one reads it, whoever is at the same place gets the same.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,17 +11,18 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use folio_core::Folio;
 use folio_core::object::{Became, ChangedUnit, Changes};
+use folio_model::AppName;
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use super::query::Query;
-use super::read::{self, ENTRIES_MAX, Form};
+use super::read::{self, ENTRIES_MAX, Form, Listed};
 use super::resource::Source;
 use super::status::Status;
 use super::target::Target;
-use super::{object, views};
+use super::{mapping, object};
 
 /// Entries that are read at once.
 const PAGE: usize = 500;
@@ -32,16 +33,63 @@ const LASTS: Duration = Duration::from_secs(3600);
 /// How long a watcher that takes bookmarks hears nothing.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// How often it is looked at what changes without an entry.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Lists that are remembered of what is no unit, for those who go on from one to watch.
+const LISTS: usize = 64;
+
+/// Objects of a list that is remembered.
+const LISTED_MAX: usize = 1000;
+
 /// What was read of the ledger, for all who watch.
 pub(crate) struct Feed {
     last: Mutex<Option<(u64, Arc<Changes>)>>,
+    listed: std::sync::Mutex<VecDeque<Remembered>>,
     closing: watch::Receiver<()>,
+}
+
+/// A list that somebody was given.
+struct Remembered {
+    of: String,
+    revision: u64,
+    items: Vec<Value>,
 }
 
 impl Feed {
     /// A feed that ends when the sender of `closing` goes.
     pub(crate) fn new(closing: watch::Receiver<()>) -> Self {
-        Self { last: Mutex::new(None), closing }
+        Self { last: Mutex::new(None), listed: std::sync::Mutex::default(), closing }
+    }
+
+    /// Changes when the server stops.
+    pub(crate) fn closing(&self) -> watch::Receiver<()> {
+        self.closing.clone()
+    }
+
+    /// Remembers a list of what is no unit, so that whoever watches from its revision misses nothing.
+    pub(crate) fn remember(&self, target: &Target, query: &Query, listed: &Listed) {
+        let whole = listed.next.is_none() && query.continued.is_none();
+        let is_mapped = matches!(target.resource.source, Source::Mapped(_));
+        if !is_mapped || !whole || listed.items.len() > LISTED_MAX {
+            return;
+        }
+        let (of, revision) = (selected(target, query), listed.revision);
+        let items = listed.items.clone();
+        let mut all = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|own| own.of != of || own.revision != revision);
+        all.push_back(Remembered { of, revision, items });
+        if all.len() > LISTS {
+            all.pop_front();
+        }
+    }
+
+    /// What a list was at a revision, if that is remembered.
+    fn recall(&self, target: &Target, query: &Query, revision: u64) -> Option<Vec<Value>> {
+        let of = selected(target, query);
+        let all = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find(|own| own.of == of && own.revision == revision);
+        found.map(|own| own.items.clone())
     }
 
     /// What changed after an entry. Whoever asks for the same meanwhile waits and gets the same.
@@ -57,6 +105,13 @@ impl Feed {
         *last = Some((after, Arc::clone(&changes)));
         Ok(changes)
     }
+}
+
+/// What a list is of.
+fn selected(target: &Target, query: &Query) -> String {
+    let app = target.namespace.as_ref().map_or("", AppName::as_str);
+    let (kind, version) = (target.resource.qualified(), &target.version);
+    format!("{kind} {version} {app} {:?} {:?}", query.labels, query.fields)
 }
 
 /// One watch.
@@ -128,10 +183,18 @@ impl Watch {
         if !tells && is_unit && self.selects_all() {
             return Ok(());
         }
+        let from = self.query.from.filter(|_| !tells && !is_unit);
+        let recalled = from.and_then(|from| self.feed.recall(&self.target, &self.query, from));
+        if let Some(recalled) = recalled {
+            recalled.iter().for_each(|item| self.know(item));
+            return self.compare().await;
+        }
         let all = Query { limit: None, continued: None, ..self.selection() };
         let listed = read::list(&self.folio, &self.target, &all).await?;
         for item in listed.items {
-            if tells {
+            // Where it is not known what was there, what changed since is told as new.
+            let is_newer = from.is_some_and(|from| revision_of(&item) > from);
+            if tells || is_newer {
                 self.tell("ADDED", item.clone());
             }
             self.know(&item);
@@ -143,6 +206,14 @@ impl Watch {
             self.bookmark(json!({ "k8s.io/initial-events-end": "true" }));
         }
         Ok(())
+    }
+
+    /// Whether what is watched changes without an entry.
+    fn is_lively(&self) -> bool {
+        match self.target.resource.source {
+            Source::Mapped(mapping) => mapping.is_lively(),
+            Source::Unit(..) => false,
+        }
     }
 
     fn selection(&self) -> Query {
@@ -184,6 +255,7 @@ impl Watch {
             changed = self.head.changed() => self.ended |= changed.is_err(),
             () = tokio::time::sleep_until(self.until) => self.ended = true,
             _ = closing.changed() => self.ended = true,
+            () = tokio::time::sleep(LOOK), if self.is_lively() => return self.compare().await,
             () = tokio::time::sleep(SILENCE), if self.query.bookmarks => self.bookmark(json!({})),
         }
         Ok(())
@@ -239,14 +311,15 @@ impl Watch {
 
     /// Tells what differs from what was told.
     async fn compare(&mut self) -> Result<(), Status> {
-        let items = views::list(&self.folio, &self.target).await?;
-        let selected = items.into_iter().filter(|item| self.selects(item));
+        let (head, items) = mapping::list(&self.folio, &self.target).await?;
+        let items = items.iter().map(|item| item.object(&self.target, head));
+        let selected = items.filter(|item| self.selects(item));
         let now: HashMap<_, _> = selected.map(|item| (place(&item), item)).collect();
         let mut events = Vec::new();
         for (key, item) in &now {
             match self.known.get(key) {
                 None => events.push(("ADDED", item.clone())),
-                Some(before) if before != item => events.push(("MODIFIED", item.clone())),
+                Some(before) if differ(before, item) => events.push(("MODIFIED", item.clone())),
                 Some(_) => {}
             }
         }
@@ -288,6 +361,21 @@ impl Watch {
         text.push('\n');
         self.waiting.push_back(text.into());
     }
+}
+
+/// Whether objects differ in more than the revision at which they were read.
+fn differ(before: &Value, now: &Value) -> bool {
+    let bare = |value: &Value| {
+        let mut value = value.clone();
+        value["metadata"]["resourceVersion"] = Value::Null;
+        value
+    };
+    before != now && bare(before) != bare(now)
+}
+
+fn revision_of(item: &Value) -> u64 {
+    let text = item["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    text.parse().unwrap_or(0)
 }
 
 fn place(item: &Value) -> (String, String) {

@@ -1,7 +1,7 @@
 //! Creates and changes units. What a request makes of an object is worked out on what is there and put only if that is
 //! still so; a request that names no revision is worked out again instead of being refused.
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -11,21 +11,21 @@ use folio_core::object::ObjectView;
 use folio_core::request::{ContentRef, Run};
 use folio_core::view::Done;
 use folio_core::{Caller, Folio};
-use folio_kinds::spec;
-use folio_model::{Content, Kind, Labels, Owner, Snapshot, UnitKey};
+use folio_model::{Content, Kind, Labels, Snapshot, UnitKey};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::body::{self, PatchKind};
 use super::managed::{self, Author, Others};
 use super::object::{self, PUBLISH};
-use super::query::{Query, Validation, revision};
+use super::query::{Query, revision};
 use super::resource::Source;
 use super::status::Status;
 use super::target::Target;
 use super::{checks, patch, read};
 
 /// How often a request without a revision is worked out again.
-const TRIES_MAX: usize = 16;
+pub(crate) const TRIES_MAX: usize = 16;
 
 /// A request that changes a unit.
 pub(crate) struct Write<'a> {
@@ -88,6 +88,17 @@ impl Write<'_> {
         self.perform(Wanted::Patched(kind, patch)).await
     }
 
+    /// Lays a merge patch over an object. Returns what it is then, and what is to be said of that.
+    pub(crate) async fn merge(self, patch: Value) -> Result<(Value, Vec<HeaderValue>), Status> {
+        let response = self.perform(Wanted::Patched(PatchKind::Merge, patch)).await?;
+        let warnings = response.headers().get_all(header::WARNING).iter().cloned().collect();
+        let bytes = response.into_body().collect().await;
+        let bytes = bytes.map_err(|error| Status::new(500, "InternalError", error.to_string()))?;
+        let value = serde_json::from_slice(&bytes.to_bytes());
+        let value = value.map_err(|error| Status::new(500, "InternalError", error.to_string()))?;
+        Ok((value, warnings))
+    }
+
     async fn perform(self, wanted: Wanted) -> Result<Response, Status> {
         let mut tries = 0;
         loop {
@@ -97,12 +108,12 @@ impl Write<'_> {
             match self.put(step).await {
                 Err(status) if status.is_stale() && seen.is_none() && tries < TRIES_MAX => {}
                 Err(status) => {
-                    let name = self.target.name.clone().unwrap_or_default();
-                    return Err(status.about(
-                        self.target.resource.group,
-                        self.target.resource.plural,
-                        &name,
-                    ));
+                    let given = match &wanted {
+                        Wanted::New(new) => new["metadata"]["name"].as_str(),
+                        _ => self.target.name.as_deref(),
+                    };
+                    let (group, plural) = (self.target.resource.group, self.target.resource.plural);
+                    return Err(status.about(group, plural, given.unwrap_or_default()));
                 }
                 Ok(response) => return Ok(response),
             }
@@ -185,9 +196,10 @@ impl Write<'_> {
         if let (Some((view, _)), Some(seen)) = (&before, seen)
             && view.revision > seen
         {
-            return Err(stale(self.target, view));
+            return Err(Status::modified(self.target, view.key.name.as_str()));
         }
-        let mut warnings = self.unknown_fields(before.as_ref().map(|(_, value)| value), &after)?;
+        let shown = before.as_ref().map(|(_, value)| value);
+        let mut warnings = checks::unknown_fields(self.target, self.query, shown, &after)?;
         if self.target.part.as_deref() == Some("status") {
             // How an object stands is found out, not told.
             return self.answer(before, false, warnings).await;
@@ -198,7 +210,9 @@ impl Write<'_> {
         let (key, created) = (put.key.clone(), before.is_none());
         let done = self.folio.put_object(&caller, put).await;
         let done = done.map_err(|error| match before.as_ref() {
-            Some((view, _)) if is_stale(&error) => stale(self.target, view),
+            Some((view, _)) if is_stale(&error) => {
+                Status::modified(self.target, view.key.name.as_str())
+            }
             _ => Status::from(error),
         })?;
         warnings.extend(told(&key, &done, created));
@@ -269,31 +283,6 @@ impl Write<'_> {
         Ok(with_warnings((code, axum::Json(value)).into_response(), warnings))
     }
 
-    /// Fields that nobody knows, as warnings or as a refusal. What was there before is not told again.
-    fn unknown_fields(&self, before: Option<&Value>, after: &Value) -> Result<Vec<String>, Status> {
-        let validation = self.query.validation.unwrap_or(Validation::Warn);
-        if validation == Validation::Ignore {
-            return Ok(Vec::new());
-        }
-        let unknown = |value: &Value| {
-            let written = spec::written(value.clone()).ok().flatten();
-            written.map(|written| written.unknown).unwrap_or_default()
-        };
-        let known = before.map(unknown).unwrap_or_default();
-        let new = unknown(after).into_iter().filter(|field| !known.contains(field));
-        let texts: Vec<_> = new.map(|field| format!("unknown field \"{field}\"")).collect();
-        if validation == Validation::Strict && !texts.is_empty() {
-            let kind = self.target.resource.kind;
-            let what = format!(
-                "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding error: {}",
-                self.target.version,
-                texts.join(", ")
-            );
-            return Err(Status::bad_request(what));
-        }
-        Ok(texts)
-    }
-
     /// What is to be put.
     async fn put_of(
         &self,
@@ -329,8 +318,8 @@ impl Write<'_> {
             key,
             document,
             before: shown,
-            owner: owner(after),
-            form: if publishes { Form::Versions } else { Form::Drafts },
+            owner: object::owner(after),
+            form: if publishes || !has_draft(kind) { Form::Versions } else { Form::Drafts },
             labels: labels(after, "labels"),
             annotations: labels(after, "annotations"),
             managers: after["metadata"]["managedFields"].as_array().cloned().unwrap_or_default(),
@@ -348,6 +337,9 @@ impl Write<'_> {
         if kind == Kind::Package {
             source = self.files("source", before, after).await?;
             deployment = self.files("deployment", before, after).await?;
+        }
+        if kind == Kind::Static {
+            deployment = self.files("content", before, after).await?;
         }
         let manifest = without_bytes(after.clone());
         let at = format!("{} {}", self.target.resource.kind, checks::name(after)?);
@@ -408,6 +400,11 @@ impl Write<'_> {
     }
 }
 
+/// Whether an object of a kind that says nothing of being published changes as a draft.
+fn has_draft(kind: Kind) -> bool {
+    !matches!(kind, Kind::Config | Kind::Static)
+}
+
 /// Whether an object is one that is published, and says that it is to be.
 fn publishes(key: &UnitKey, object: &Value) -> bool {
     let drafted = matches!(key.kind, Kind::Function | Kind::Package);
@@ -419,18 +416,13 @@ fn is_stale(error: &folio_core::apply::Error) -> bool {
     error.code().0 == "stale"
 }
 
-fn stale(target: &Target, view: &ObjectView) -> Status {
-    let what = format!(
-        "Operation cannot be fulfilled on {} \"{}\": the object has been modified; please apply your changes to the latest version and try again",
-        target.resource.qualified(),
-        view.key.name
-    );
-    Status::new(409, "Conflict", what)
-}
-
 fn held(view: &ObjectView, side: &str) -> Option<Content> {
-    let Snapshot::Package(spec) = &view.spec else { return None };
-    if side == "source" { spec.source } else { spec.deployment }
+    match (&view.spec, side) {
+        (Snapshot::Package(spec), "source") => spec.source,
+        (Snapshot::Package(spec), _) => spec.deployment,
+        (Snapshot::Static(spec), "content" | "deployment") => Some(spec.content),
+        _ => None,
+    }
 }
 
 /// A manifest without bytes of its own.
@@ -441,13 +433,6 @@ fn without_bytes(mut manifest: Value) -> Value {
         }
     }
     manifest
-}
-
-/// The deployment an object says it belongs to, in the words of Fission.
-fn owner(object: &Value) -> Option<Owner> {
-    let uid = object::annotation(object, "fission-uid")?.to_owned();
-    let name = object::annotation(object, "fission-name").unwrap_or(&uid).to_owned();
-    Some(Owner { uid, name })
 }
 
 fn labels(object: &Value, of: &str) -> Labels {
@@ -483,7 +468,7 @@ pub(crate) fn with_warnings(mut response: Response, warnings: &[String]) -> Resp
             .collect();
         let quoted = plain.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::try_from(format!("299 - \"{quoted}\"")) {
-            response.headers_mut().append(axum::http::header::WARNING, value);
+            response.headers_mut().append(header::WARNING, value);
         }
     }
     response

@@ -214,7 +214,7 @@ fn rows() -> Vec<Row<'static>> {
             405,
             "MethodNotAllowed",
         ),
-        ("GET", at(&hello, "/scale"), json, text(""), 404, "NotFound"),
+        ("GET", at(&hello, "/exec"), json, text(""), 404, "NotFound"),
         ("POST", text("/version"), json, text(""), 405, "MethodNotAllowed"),
         (
             "POST",

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use folio_model::{AppName, Digest, Name, Number, UnitUid};
 
 use super::tasks::Tasks;
-use crate::logs::{Logs, Stream};
+use crate::logs::{Logs, Printer, Stream};
 use crate::measure::{Measured, Meter};
 use crate::ports::runtime::{Plan, Stage};
 use crate::ports::{Clock, Runtime};
@@ -213,6 +213,6 @@ async fn prepare(running: &Running, plan: &Arc<Plan>) {
         let text = format!("could not be prepared: {error}");
         tracing::warn!(app.name = %plan.app, function.name = %plan.function, version.id = %plan.at,
             %error, "A version could not be prepared");
-        running.logs.add(plan, running.clock.now(), Stream::System, None, &text);
+        running.logs.add(plan, running.clock.now(), Stream::System, Printer::default(), &text);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use folio_core::logs::Stream;
+use folio_core::logs::{Printer, Stream};
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan};
 use http::{Request, Response};
@@ -111,7 +111,8 @@ async fn start(
     let started = started.map_err(|error| CallError::Unavailable(error.to_string()))?;
     let mut prisoner = started
         .map_err(|error| CallError::Load(format!("the program cannot be started: {error}")))?;
-    let output = Output::new(&site.ports.logs, Some(plan), Some(id));
+    let printer = Printer { request: Some(id), ..Printer::default() };
+    let output = Output::new(&site.ports.logs, Some(plan), printer);
     let mut draining = JoinSet::new();
     draining.spawn(Arc::clone(&output).drain(Stream::Stderr, prisoner.take_stderr()));
     let mut feeding = JoinSet::new();

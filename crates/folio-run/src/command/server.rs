@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use folio_core::logs::Stream;
+use folio_core::logs::{Printer, Stream};
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan};
 use http::{Request, Response, StatusCode};
@@ -64,7 +64,8 @@ impl Server {
         let mut prisoner = started.map_err(|error| {
             CallError::Unavailable(format!("the server cannot be started: {error}"))
         })?;
-        let output = Output::new(&site.ports.logs, plan, None);
+        let printer = Printer { worker: Some(prisoner.pid()), ..Printer::default() };
+        let output = Output::new(&site.ports.logs, plan, printer);
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&output).drain(Stream::Stdout, prisoner.take_stdout()));
         tasks.spawn(Arc::clone(&output).drain(Stream::Stderr, prisoner.take_stderr()));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use folio_core::logs::{Logs, Stream};
+use folio_core::logs::{Logs, Printer, Stream};
 use folio_core::ports::Clock;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
@@ -42,7 +42,8 @@ impl Journal {
     }
 
     fn add(&self, caller: &Caller, stream: Stream, text: &str) {
-        self.logs.add(&caller.plan, self.clock.now(), stream, Some(caller.id), text);
+        let printer = Printer { request: Some(caller.id), worker: None };
+        self.logs.add(&caller.plan, self.clock.now(), stream, printer, text);
     }
 }
 

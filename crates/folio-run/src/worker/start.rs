@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use folio_core::logs::Stream;
+use folio_core::logs::{Printer, Stream};
 use folio_core::ports::runtime::{CallError, Plan, PlanFile};
 use folio_model::{Network, RuntimeKind};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -131,7 +131,8 @@ fn assemble(
     (invoke, room): (InvokeSocket, Room),
     admitted: Admitted,
 ) -> Worker {
-    let output = Output::new(&host.ports.logs, None, None);
+    let printer = Printer { worker: Some(prisoner.pid()), ..Printer::default() };
+    let output = Output::new(&host.ports.logs, None, printer);
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&output).drain(Stream::Stdout, prisoner.take_stdout()));
     tasks.spawn(Arc::clone(&output).drain(Stream::Stderr, prisoner.take_stderr()));

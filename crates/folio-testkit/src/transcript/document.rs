@@ -12,8 +12,31 @@ const PROMPT: &str = "$ ";
 pub(super) struct Document {
     /// Flags of the server.
     pub(super) serve: Vec<String>,
+    /// The program that is needed, and from which version on.
+    pub(super) requires: Option<Requirement>,
     /// What it is made of, in order.
     pub(super) blocks: Vec<Block>,
+}
+
+/// A program that a transcript needs, in a version or a later one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Requirement {
+    pub(super) program: String,
+    pub(super) version: (u32, u32),
+}
+
+impl Requirement {
+    fn parse(text: &str) -> Option<Self> {
+        let (program, version) = text.trim().split_once(" >= ")?;
+        Some(Self { program: program.to_owned(), version: version_of(version)? })
+    }
+}
+
+/// The first two numbers of a version: `1.26`, or what follows a `v`.
+pub(super) fn version_of(text: &str) -> Option<(u32, u32)> {
+    let text = text.trim_start_matches('v');
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// A part of a transcript.
@@ -38,11 +61,15 @@ impl Document {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut blocks = vec![Block::Text(Vec::new())];
         let mut lines = text.lines();
-        let mut serve = Vec::new();
+        let (mut serve, mut requires) = (Vec::new(), None);
         while let Some(line) = lines.next() {
             if let Some(flags) = line.strip_prefix("<!-- serve:") {
                 let flags = flags.strip_suffix("-->").context("a comment does not end")?;
                 serve = flags.split_whitespace().map(str::to_owned).collect();
+            }
+            if let Some(needed) = line.strip_prefix("<!-- requires:") {
+                let needed = needed.strip_suffix("-->").and_then(Requirement::parse);
+                requires = Some(needed.context("what is required is written `kubectl >= 1.26`")?);
             }
             let mark = line.strip_prefix(FENCE);
             let name = mark.and_then(|mark| mark.split_once("file="));
@@ -57,7 +84,7 @@ impl Document {
                 push(&mut blocks, [line.to_owned()].into_iter().chain(shown).chain(end));
             }
         }
-        Ok(Self { serve, blocks })
+        Ok(Self { serve, requires, blocks })
     }
 }
 
@@ -142,6 +169,18 @@ mod tests {
         assert_eq!(steps[0].command, "a \\\n  b");
         assert_eq!(steps[0].output, ["out", "[exit 1]"]);
         assert!(steps[1].output.is_empty());
+    }
+
+    #[test]
+    fn what_is_required_is_a_program_and_a_version() {
+        let required = |text: &str| Document::parse(text).map(|document| document.requires);
+        let found = required("<!-- requires: kubectl >= 1.26 -->\n").unwrap();
+        let expected = Requirement { program: "kubectl".to_owned(), version: (1, 26) };
+        assert_eq!(found, Some(expected));
+        assert_eq!(required("text\n").unwrap(), None);
+        assert!(required("<!-- requires: kubectl -->\n").is_err());
+        assert_eq!(version_of("v1.32.4-dispatcher"), Some((1, 32)));
+        assert_eq!(version_of("one"), None);
     }
 
     #[test]

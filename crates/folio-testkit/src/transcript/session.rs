@@ -8,6 +8,8 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 
+use super::document::version_of;
+
 /// A server, an empty directory to work in, and a bash that knows both.
 pub struct Session {
     directory: tempfile::TempDir,
@@ -78,6 +80,14 @@ impl Session {
     /// Has commands find a program under a name before any other.
     pub fn add_tool(&self, name: &str, program: &Path) -> Result<()> {
         Ok(std::os::unix::fs::symlink(program, self.tools().join(name))?)
+    }
+
+    /// The version of a program that says it as kubectl does.
+    pub(super) fn version(&self, program: &str) -> Result<(u32, u32)> {
+        let lines = self.run(&format!("{program} version --client -o json"))?;
+        let found = lines.iter().find_map(|line| line.trim().strip_prefix("\"gitVersion\": \""));
+        let found = found.and_then(version_of);
+        found.with_context(|| format!("{program} does not say its version: {}", lines.join("\n")))
     }
 
     fn tools(&self) -> PathBuf {

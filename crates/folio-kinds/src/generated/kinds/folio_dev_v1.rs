@@ -103,9 +103,14 @@ impl Spoke<storage::AliasSpec> for AliasSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AliasSpecWeights {
     /// The version's number.
-    pub number: i64,
-    /// Its share of 10,000.
-    pub weight: i64,
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub number: Field<i64>,
+    /// The version's id, or \`latest\`, instead of its number.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub version: Field<String>,
+    /// Its share of 10,000, which the only one need not say.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub weight: Field<i64>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -119,8 +124,9 @@ impl Spoke<storage::AliasSpecWeights> for AliasSpecWeights {
         let mut bag = Bag::default();
         bag.put_unknown("*@folio.dev/v1", self.unknown);
         Ok(storage::AliasSpecWeights {
-            number: Field::Value(self.number),
-            weight: Field::Value(self.weight),
+            number: self.number,
+            version: self.version,
+            weight: self.weight,
             bag,
         })
     }
@@ -128,8 +134,9 @@ impl Spoke<storage::AliasSpecWeights> for AliasSpecWeights {
     fn down(hub: storage::AliasSpecWeights) -> Result<Self> {
         let mut bag = hub.bag;
         Ok(Self {
-            number: hub.number.required().at("number")?,
-            weight: hub.weight.required().at("weight")?,
+            number: hub.number,
+            version: hub.version,
+            weight: hub.weight,
             unknown: bag.take_unknown("*@folio.dev/v1")?,
         })
     }
@@ -726,6 +733,185 @@ hub::open_enum! {
         Python = "python",
         Binary = "binary",
         Command = "command",
+    }
+}
+
+/// Execution is one run of a function, which is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// The name and what else identifies and marks the object.
+    pub metadata: Value,
+    /// What is run.
+    pub spec: ExecutionSpec,
+    /// How far it is.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub status: Field<ExecutionStatus>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::Execution> for Execution {
+    const AUGMENT: Option<AugmentHook<Self, storage::Execution>> =
+        Probe::<(Self, storage::Execution)>::AUGMENT;
+
+    fn up(self) -> Result<storage::Execution> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::Execution {
+            metadata: Field::Value(self.metadata),
+            spec: Field::Value(self.spec).into_hub().at("spec")?,
+            status: self.status.into_hub().at("status")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::Execution) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            metadata: hub.metadata.required().at("metadata")?,
+            spec: Field::from_hub(hub.spec).and_then(Field::required).at("spec")?,
+            status: Field::from_hub(hub.status).at("status")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::Execution, new: &mut storage::Execution) {
+        Field::<ExecutionSpec>::overlay(stored.spec, &mut new.spec);
+        Field::<ExecutionStatus>::overlay(stored.status, &mut new.status);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExecutionSpec {
+    /// Whether it is to end at once.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub cancelled: Field<bool>,
+    /// What to say about it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub description: Field<String>,
+    /// The function, such as \`hello\` or \`hello@prod\`.
+    pub function: String,
+    /// What it is given, a text or a value.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub input: Field<Value>,
+    /// Whether making it waits for the end; if left out, it does not.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub mode: Field<ExecutionSpecMode>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::ExecutionSpec> for ExecutionSpec {
+    const AUGMENT: Option<AugmentHook<Self, storage::ExecutionSpec>> =
+        Probe::<(Self, storage::ExecutionSpec)>::AUGMENT;
+
+    fn up(self) -> Result<storage::ExecutionSpec> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::ExecutionSpec {
+            cancelled: self.cancelled,
+            description: self.description,
+            function: Field::Value(self.function),
+            input: self.input,
+            mode: self.mode.into_hub().at("mode")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::ExecutionSpec) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            cancelled: hub.cancelled,
+            description: hub.description,
+            function: hub.function.required().at("function")?,
+            input: hub.input,
+            mode: Field::from_hub(hub.mode).at("mode")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::ExecutionSpec, new: &mut storage::ExecutionSpec) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+hub::open_enum! {
+    /// Whether making it waits for the end; if left out, it does not.
+    pub enum ExecutionSpecMode {
+        Sync = "sync",
+        Async = "async",
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionStatus {
+    /// Who asked for it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub by: Field<String>,
+    /// What is known of the object, each with its status.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub conditions: Field<Vec<Value>>,
+    /// How long the function took.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub duration_ms: Field<i64>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub ended_at: Field<String>,
+    /// What the function returned, or why it did not.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub output: Field<Value>,
+    /// How it stands: running, success, failed, error or cancelled.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub status: Field<String>,
+    /// The id of the version that runs.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub version: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::ExecutionStatus> for ExecutionStatus {
+    const AUGMENT: Option<AugmentHook<Self, storage::ExecutionStatus>> =
+        Probe::<(Self, storage::ExecutionStatus)>::AUGMENT;
+
+    fn up(self) -> Result<storage::ExecutionStatus> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::ExecutionStatus {
+            by: self.by,
+            conditions: self.conditions,
+            duration_ms: self.duration_ms,
+            ended_at: self.ended_at,
+            output: self.output,
+            status: self.status,
+            version: self.version,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::ExecutionStatus) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            by: hub.by,
+            conditions: hub.conditions,
+            duration_ms: hub.duration_ms,
+            ended_at: hub.ended_at,
+            output: hub.output,
+            status: hub.status,
+            version: hub.version,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::ExecutionStatus, new: &mut storage::ExecutionStatus) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
     }
 }
 
@@ -2424,6 +2610,9 @@ pub struct ReleaseSpec {
     /// When it was made.
     #[serde(default, skip_serializing_if = "Field::is_absent")]
     pub created_at: Field<String>,
+    /// Whether the app's own host shows it and nothing else; setting it makes it so.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub live: Field<bool>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -2439,6 +2628,7 @@ impl Spoke<storage::ReleaseSpec> for ReleaseSpec {
         Ok(storage::ReleaseSpec {
             app_version: Field::Value(self.app_version),
             created_at: self.created_at,
+            live: self.live,
             bag,
         })
     }
@@ -2448,6 +2638,7 @@ impl Spoke<storage::ReleaseSpec> for ReleaseSpec {
         Ok(Self {
             app_version: hub.app_version.required().at("appVersion")?,
             created_at: hub.created_at,
+            live: hub.live,
             unknown: bag.take_unknown("*@folio.dev/v1")?,
         })
     }
@@ -2704,7 +2895,11 @@ pub struct TagSpecMembers {
     /// The function.
     pub function: String,
     /// The version's number.
-    pub number: i64,
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub number: Field<i64>,
+    /// The version's id, an alias or \`latest\`, instead of its number.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub version: Field<String>,
     /// What the schema does not list.
     #[serde(flatten)]
     pub unknown: Object,
@@ -2719,7 +2914,8 @@ impl Spoke<storage::TagSpecMembers> for TagSpecMembers {
         bag.put_unknown("*@folio.dev/v1", self.unknown);
         Ok(storage::TagSpecMembers {
             function: Field::Value(self.function),
-            number: Field::Value(self.number),
+            number: self.number,
+            version: self.version,
             bag,
         })
     }
@@ -2728,7 +2924,8 @@ impl Spoke<storage::TagSpecMembers> for TagSpecMembers {
         let mut bag = hub.bag;
         Ok(Self {
             function: hub.function.required().at("function")?,
-            number: hub.number.required().at("number")?,
+            number: hub.number,
+            version: hub.version,
             unknown: bag.take_unknown("*@folio.dev/v1")?,
         })
     }

@@ -215,6 +215,18 @@ pub const HOOKS: &[Hook] = &[
         Probe::<(folio_dev_v1::EnvironmentSpec, storage::EnvironmentSpec)>::AUGMENT.is_some(),
     ),
     Hook::augment(
+        "folio.dev/v1", "Execution",
+        Probe::<(folio_dev_v1::Execution, storage::Execution)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "ExecutionSpec",
+        Probe::<(folio_dev_v1::ExecutionSpec, storage::ExecutionSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "ExecutionStatus",
+        Probe::<(folio_dev_v1::ExecutionStatus, storage::ExecutionStatus)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
         "folio.dev/v1", "Function",
         Probe::<(folio_dev_v1::Function, storage::Function)>::AUGMENT.is_some(),
     ),

@@ -217,7 +217,10 @@ pub struct AliasSpecWeights {
     /// The version's number.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub number: Field<i64>,
-    /// Its share of 10,000.
+    /// The version's id, or \`latest\`, instead of its number.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub version: Field<String>,
+    /// Its share of 10,000, which the only one need not say.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub weight: Field<i64>,
     /// What versions say beyond this.
@@ -500,6 +503,90 @@ pub struct EnvironmentSpec {
 }
 
 impl Stored for EnvironmentSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// Execution is one run of a function, which is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Execution {
+    /// The name and what else identifies and marks the object.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub metadata: Field<Value>,
+    /// What is run.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<ExecutionSpec>,
+    /// How far it is.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub status: Field<ExecutionStatus>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for Execution {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// What is run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExecutionSpec {
+    /// Whether it is to end at once.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub cancelled: Field<bool>,
+    /// What to say about it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub description: Field<String>,
+    /// The function, such as \`hello\` or \`hello@prod\`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub function: Field<String>,
+    /// What it is given, a text or a value.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub input: Field<Value>,
+    /// Whether making it waits for the end; if left out, it does not.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub mode: Field<Symbol>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for ExecutionSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// How far it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ExecutionStatus {
+    /// Who asked for it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub by: Field<String>,
+    /// What is known of the object, each with its status.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub conditions: Field<Vec<Value>>,
+    /// How long the function took.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub duration_ms: Field<i64>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub ended_at: Field<String>,
+    /// What the function returned, or why it did not.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub output: Field<Value>,
+    /// How it stands: running, success, failed, error or cancelled.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub status: Field<String>,
+    /// The id of the version that runs.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub version: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for ExecutionStatus {
     const VERSION: &'static str = "folio.dev/v1";
 }
 
@@ -1298,6 +1385,9 @@ pub struct ReleaseSpec {
     /// When it was made.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub created_at: Field<String>,
+    /// Whether the app's own host shows it and nothing else; setting it makes it so.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub live: Field<bool>,
     /// What versions say beyond this.
     #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
     pub bag: Bag,
@@ -1427,6 +1517,9 @@ pub struct TagSpecMembers {
     /// The version's number.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub number: Field<i64>,
+    /// The version's id, an alias or \`latest\`, instead of its number.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub version: Field<String>,
     /// What versions say beyond this.
     #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
     pub bag: Bag,

@@ -54,8 +54,7 @@ hub::sample!(hub storage::AliasSpec { revision }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
-hub::sample!(hub storage::AliasSpecWeights {}
-    required { number, weight }
+hub::sample!(hub storage::AliasSpecWeights { number, version, weight }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
@@ -127,6 +126,22 @@ hub::sample!(hub storage::EnvironmentSpec { builder, command, image, network, po
         bag "keeparchive@fission.io/v1": bool;
         bag "resources@fission.io/v1": Value;
         bag "terminationGracePeriod@fission.io/v1": i64;
+    });
+hub::sample!(hub storage::Execution { status }
+    required { metadata, spec }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::ExecutionSpec { cancelled, description, input, mode }
+    required { function }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::ExecutionStatus {
+    by, conditions, duration_ms, ended_at, output, status, version,
+}
+    bag {
+        bag_unknown "*@folio.dev/v1";
     });
 hub::sample!(hub storage::Function {}
     required { metadata, spec }
@@ -356,7 +371,7 @@ hub::sample!(hub storage::Release {}
     bag {
         bag_unknown "*@folio.dev/v1";
     });
-hub::sample!(hub storage::ReleaseSpec { created_at }
+hub::sample!(hub storage::ReleaseSpec { created_at, live }
     required { app_version }
     bag {
         bag_unknown "*@folio.dev/v1";
@@ -385,8 +400,8 @@ hub::sample!(hub storage::TagSpec { revision }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
-hub::sample!(hub storage::TagSpecMembers {}
-    required { function, number }
+hub::sample!(hub storage::TagSpecMembers { number, version }
+    required { function }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
@@ -586,7 +601,7 @@ hub::sample!(spoke folio_dev_v1beta1::HTTPTriggerSpecCors {
 hub::sample!(spoke folio_dev_v1beta1::HTTPTriggerSpecTargets { function, weight });
 hub::sample!(spoke folio_dev_v1::Alias { metadata, spec });
 hub::sample!(spoke folio_dev_v1::AliasSpec { function, revision, weights });
-hub::sample!(spoke folio_dev_v1::AliasSpecWeights { number, weight });
+hub::sample!(spoke folio_dev_v1::AliasSpecWeights { number, version, weight });
 hub::sample!(spoke folio_dev_v1::App { metadata, spec });
 hub::sample!(spoke folio_dev_v1::AppSpec { app_version, hostname });
 hub::sample!(spoke folio_dev_v1::AppVersion { metadata, spec });
@@ -607,6 +622,12 @@ hub::sample!(spoke folio_dev_v1::EnvironmentSpec {
 });
 hub::sample!(enum folio_dev_v1::EnvironmentSpecNetwork);
 hub::sample!(enum folio_dev_v1::EnvironmentSpecRuntime);
+hub::sample!(spoke folio_dev_v1::Execution { metadata, spec, status });
+hub::sample!(spoke folio_dev_v1::ExecutionSpec { cancelled, description, function, input, mode });
+hub::sample!(enum folio_dev_v1::ExecutionSpecMode);
+hub::sample!(spoke folio_dev_v1::ExecutionStatus {
+    by, conditions, duration_ms, ended_at, output, status, version,
+});
 hub::sample!(spoke folio_dev_v1::Function { metadata, spec });
 hub::sample!(spoke folio_dev_v1::FunctionSpec {
     configs, entrypoint, environment, environment_snapshot, package, run, secrets,
@@ -661,7 +682,7 @@ hub::sample!(spoke folio_dev_v1::PackageVersionTracker { metadata, spec });
 hub::sample!(spoke folio_dev_v1::PackageVersionTrackerSpec { latest, package, versions });
 hub::sample!(spoke folio_dev_v1::PackageVersionTrackerSpecVersions { id, number });
 hub::sample!(spoke folio_dev_v1::Release { metadata, spec });
-hub::sample!(spoke folio_dev_v1::ReleaseSpec { app_version, created_at });
+hub::sample!(spoke folio_dev_v1::ReleaseSpec { app_version, created_at, live });
 hub::sample!(spoke folio_dev_v1::StaticAsset { metadata, spec });
 hub::sample!(spoke folio_dev_v1::StaticAssetSpec {
     content, error_page, expires, fallback, headers, index, path,
@@ -670,7 +691,7 @@ hub::sample!(spoke folio_dev_v1::StaticAssetSpecContent { layout, tree });
 hub::sample!(enum folio_dev_v1::StaticAssetSpecContentLayout);
 hub::sample!(spoke folio_dev_v1::Tag { metadata, spec });
 hub::sample!(spoke folio_dev_v1::TagSpec { members, revision });
-hub::sample!(spoke folio_dev_v1::TagSpecMembers { function, number });
+hub::sample!(spoke folio_dev_v1::TagSpecMembers { function, number, version });
 hub::sample!(spoke folio_dev_v1::TimeTrigger { metadata, spec });
 hub::sample!(spoke folio_dev_v1::TimeTriggerSpec {
     cron, method, misfire, path, retry, tag, targets, zone,
@@ -688,6 +709,7 @@ const ROUND_TRIPS: &[RoundTrip] = &[
     RoundTrip::of::<folio_dev_v1::Config, storage::Config>("Config folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::Environment, storage::Environment>("Environment fission.io/v1"),
     RoundTrip::of::<folio_dev_v1::Environment, storage::Environment>("Environment folio.dev/v1"),
+    RoundTrip::of::<folio_dev_v1::Execution, storage::Execution>("Execution folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::Function, storage::Function>("Function fission.io/v1"),
     RoundTrip::of::<folio_dev_v1beta1::Function, storage::Function>("Function folio.dev/v1beta1"),
     RoundTrip::of::<folio_dev_v1::Function, storage::Function>("Function folio.dev/v1"),

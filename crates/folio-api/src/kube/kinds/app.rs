@@ -1,0 +1,94 @@
+//! Apps: folio's own object, and the namespace that an app is to Kubernetes.
+
+use async_trait::async_trait;
+use axum::http::Method;
+use folio_core::app::AppSummary;
+use folio_core::request::Cascade;
+use folio_model::{AppName, Right};
+use serde_json::json;
+
+use crate::kube::mapping::{Item, Listing, Made, Mapping, Put, Remove};
+use crate::kube::status::Status;
+use crate::kube::table::{AGE, Column, column};
+
+/// `App` of `folio.dev`.
+#[derive(Debug)]
+pub(crate) struct Apps;
+
+/// `Namespace`.
+#[derive(Debug)]
+pub(crate) struct Namespaces;
+
+#[async_trait]
+impl Mapping for Apps {
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            column("Version", &["/spec/appVersion"]),
+            column("Latest", &["/status/latest"]),
+            column("Live", &["/status/live"]),
+            AGE,
+        ]
+    }
+
+    async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status> {
+        let summary = of.folio.show_app(of.app).await?;
+        let mut spec = json!({});
+        if let Some(newest) = &summary.newest {
+            spec["appVersion"] = newest.as_str().into();
+        }
+        let status = json!({ "latest": summary.latest, "live": summary.live });
+        let body = json!({ "spec": spec, "status": status });
+        Ok(vec![Item {
+            created_at: summary.changed_at,
+            ..Item::new(of.app, of.app.as_str(), body)
+        }])
+    }
+}
+
+#[async_trait]
+impl Mapping for Namespaces {
+    fn verbs(&self) -> &'static [&'static str] {
+        &["create", "delete", "get", "list", "watch"]
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![column("Status", &["/status/phase"]), AGE]
+    }
+
+    fn needs(&self, _method: &Method) -> Right {
+        Right::Administer
+    }
+
+    fn is_namespaced(&self) -> bool {
+        false
+    }
+
+    async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status> {
+        Ok(vec![namespace(of.folio.show_app(of.app).await?)])
+    }
+
+    async fn put(&self, put: &Put<'_>) -> Result<Made, Status> {
+        let app: AppName = put.named()?;
+        put.folio.create_app(put.caller, &app).await?;
+        Ok(Made::default())
+    }
+
+    async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
+        let name = &remove.found.name;
+        let app: AppName = name.parse().map_err(|_| remove.target.not_found(name))?;
+        remove.folio.delete_app(remove.caller, &app, Cascade::Yes).await?;
+        Ok(())
+    }
+}
+
+fn namespace(summary: AppSummary) -> Item {
+    let name = summary.app.to_string();
+    let body = json!({ "spec": { "finalizers": [] }, "status": { "phase": "Active" } });
+    let labels = vec![("kubernetes.io/metadata.name", name.clone())];
+    Item {
+        app: None,
+        labels,
+        created_at: summary.changed_at,
+        ..Item::new(&summary.app, name, body)
+    }
+}

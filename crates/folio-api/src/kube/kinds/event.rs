@@ -1,0 +1,312 @@
+//! What happened, as Events: every entry of the ledger tells of the objects it concerns.
+
+use std::collections::{BTreeMap, HashMap};
+
+use async_trait::async_trait;
+use folio_core::Folio;
+use folio_model::{
+    AppName, Edit, Entry, Kind, Live, Place, Pointer, Reference, Release, ReleaseState, Snapshot,
+    Subject, UnitKey, UnitUid,
+};
+use serde_json::{Value, json};
+
+use super::NEWEST;
+use crate::kube::mapping::{Item, Listing, Mapping, identity};
+use crate::kube::object::written;
+use crate::kube::resource::Trigger;
+use crate::kube::status::Status;
+use crate::kube::table::{Column, column};
+
+/// `Event`.
+#[derive(Debug)]
+pub(crate) struct Events;
+
+#[async_trait]
+impl Mapping for Events {
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            column("Last Seen", &["/lastTimestamp"]),
+            column("Type", &["/type"]),
+            column("Reason", &["/reason"]),
+            column("Object", &["/involvedObject"]),
+            column("Message", &["/message"]),
+        ]
+    }
+
+    async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status> {
+        let lines = of.folio.log(of.app, None, NEWEST).await?;
+        let entries: Vec<_> = lines.into_iter().map(|line| line.entry).collect();
+        let mut known =
+            Known { folio: of.folio, app: of.app, gone: gone(&entries), found: HashMap::new() };
+        let mut items = Vec::new();
+        for entry in &entries {
+            for (index, told) in told(entry).into_iter().enumerate() {
+                let about = known.about(&told.subject).await?;
+                items.push(item(of.app, entry, index, (told, about)));
+            }
+        }
+        Ok(items)
+    }
+}
+
+/// One thing that an entry tells.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    subject: About,
+    reason: &'static str,
+    message: String,
+    is_warning: bool,
+}
+
+/// What something is told of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum About {
+    Unit(UnitUid),
+    /// A package by its name.
+    Package(String),
+    /// Another object: its kind and name.
+    Object(&'static str, String),
+    App,
+}
+
+/// What an entry tells, and of what.
+fn told(entry: &Entry) -> Vec<Told> {
+    let mut units: BTreeMap<UnitUid, Told> = BTreeMap::new();
+    let mut others = Vec::new();
+    for edit in &entry.edits {
+        match of_unit(edit) {
+            Some((uid, reason, message)) => {
+                let (subject, is_warning) = (About::Unit(uid), false);
+                units.insert(uid, Told { subject, reason, message, is_warning });
+            }
+            None => others.extend(of_others(edit, entry)),
+        }
+    }
+    let mut told: Vec<_> = units.into_values().chain(others).collect();
+    if told.is_empty() && !entry.message.is_empty() && !entry.message.starts_with("mark ") {
+        let (subject, message) = (About::App, entry.message.clone());
+        told.push(Told { subject, reason: "Changed", message, is_warning: false });
+    }
+    told
+}
+
+/// What an edit makes of a unit.
+fn of_unit(edit: &Edit) -> Option<(UnitUid, &'static str, String)> {
+    Some(match edit {
+        Edit::Publish { uid, version, waits } => {
+            let after = if *waits { "; it waits for its build" } else { "" };
+            let text = format!("published version {} ({}){after}", version.number, version.id);
+            (*uid, "Published", text)
+        }
+        Edit::SetDraft { uid, to: Some(_), .. } => {
+            (*uid, "Drafted", "changed its draft".to_owned())
+        }
+        Edit::DeleteVersion { uid, version } => {
+            let text = format!("deleted version {} ({})", version.number, version.id);
+            (*uid, "VersionDeleted", text)
+        }
+        Edit::RestoreVersion { uid, version } => {
+            let text = format!("restored version {} ({})", version.number, version.id);
+            (*uid, "VersionRestored", text)
+        }
+        Edit::DeleteUnit { uid, .. } => (*uid, "Deleted", "deleted".to_owned()),
+        _ => return None,
+    })
+}
+
+/// What an edit tells of anything else.
+fn of_others(edit: &Edit, entry: &Entry) -> Vec<Told> {
+    let one = |subject, reason, message: String| {
+        vec![Told { subject, reason, message, is_warning: false }]
+    };
+    let rolls_back = entry.rollback || entry.message.starts_with("roll ");
+    match edit {
+        Edit::Built { to, .. } => built(entry, to.failure.as_deref(), to.result.is_some()),
+        Edit::Move { pointer: Pointer::Alias { unit, .. }, .. } => {
+            let reason = if rolls_back { "RolledBack" } else { "AliasMoved" };
+            one(About::Unit(*unit), reason, entry.message.clone())
+        }
+        Edit::Move { pointer: Pointer::Tag { name, .. }, .. } => {
+            one(About::Object("Tag", name.to_string()), "Tagged", entry.message.clone())
+        }
+        Edit::Move { pointer: Pointer::Canary { name, .. }, .. } => {
+            let subject = About::Object("CanaryConfig", name.to_string());
+            one(subject, "CanaryMoved", entry.message.clone())
+        }
+        Edit::Move {
+            pointer: Pointer::Release { id, .. }, to: Some(Place::Release(to)), ..
+        } => {
+            let (reason, message) = of_release(to);
+            one(About::Object("Release", id.to_string()), reason, message)
+        }
+        Edit::Move { pointer: Pointer::Live { .. }, to: Some(Place::Live(to)), .. } => {
+            let reason = if rolls_back { "RolledBack" } else { "Live" };
+            let shares = live(to).into_iter();
+            let each =
+                shares.flat_map(|(id, text)| one(About::Object("Release", id), reason, text));
+            each.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_release(release: &Release) -> (&'static str, String) {
+    match release.state {
+        ReleaseState::Accessible => {
+            ("Released", format!("released app version {}", release.app_version))
+        }
+        ReleaseState::Expired => ("Expired", "expired: it can no longer be reached".to_owned()),
+        ReleaseState::Deleted => ("Deleted", "deleted".to_owned()),
+    }
+}
+
+/// The releases that are live, and what there is to say of each.
+fn live(live: &Live) -> Vec<(String, String)> {
+    let each = live.shares.iter().map(|share| {
+        let text = match live.sole() {
+            Some(_) => "is live".to_owned(),
+            None => format!("is live for {}", folio_model::percent(share.weight)),
+        };
+        (share.release.to_string(), text)
+    });
+    each.collect()
+}
+
+/// How a build ended, told of each package that it was for.
+fn built(entry: &Entry, failure: Option<&str>, succeeded: bool) -> Vec<Told> {
+    let named = entry.message.strip_prefix("build of ").unwrap_or_default();
+    let named = named.rsplit_once(' ').map_or(named, |(names, _)| names);
+    let packages = named.split(", ").filter_map(|text| {
+        let reference: Reference = text.parse().ok().filter(|_| text.contains('@'))?;
+        match reference.name {
+            Subject::Name(name) => Some(About::Package(name.to_string())),
+            _ => None,
+        }
+    });
+    let mut packages: Vec<_> = packages.collect();
+    if packages.is_empty() {
+        packages.push(About::App);
+    }
+    let (reason, message) = match succeeded {
+        true => ("Built", entry.message.clone()),
+        false => {
+            let why = failure.map(|why| format!(": {why}")).unwrap_or_default();
+            ("BuildFailed", format!("{}{why}", entry.message))
+        }
+    };
+    let each = packages.into_iter().map(|subject| {
+        let message = message.clone();
+        Told { subject, reason, message, is_warning: !succeeded }
+    });
+    each.collect()
+}
+
+/// What is told of, as far as it was looked up.
+struct Known<'a> {
+    folio: &'a Folio,
+    app: &'a AppName,
+    /// Units that may be there no more.
+    gone: HashMap<UnitUid, UnitKey>,
+    found: HashMap<About, Value>,
+}
+
+/// The names of the units that entries make and delete.
+fn gone(entries: &[Entry]) -> HashMap<UnitUid, UnitKey> {
+    let edits = entries.iter().flat_map(|entry| &entry.edits);
+    let named = edits.filter_map(|edit| match edit {
+        Edit::CreateUnit { uid, key, .. } | Edit::DeleteUnit { uid, key } => {
+            Some((*uid, key.clone()))
+        }
+        _ => None,
+    });
+    named.collect()
+}
+
+impl Known<'_> {
+    /// A reference to what is told of.
+    async fn about(&mut self, subject: &About) -> Result<Value, Status> {
+        if let Some(found) = self.found.get(subject) {
+            return Ok(found.clone());
+        }
+        let found = self.look_up(subject).await?;
+        self.found.insert(subject.clone(), found.clone());
+        Ok(found)
+    }
+
+    async fn look_up(&self, subject: &About) -> Result<Value, Status> {
+        let unit = match subject {
+            About::Unit(uid) => self.folio.find_unit(*uid).await?,
+            About::Package(name) => {
+                let all = self.folio.list(self.app, Kind::Package).await?;
+                all.into_iter().find(|unit| unit.name.as_str() == name)
+            }
+            About::Object(..) | About::App => None,
+        };
+        if let Some(unit) = unit {
+            let spec = unit.draft.as_ref().map(|draft| &draft.spec);
+            let spec = spec.or(unit.latest.as_ref().map(|latest| &latest.spec));
+            let kind = kind_of(unit.kind, spec);
+            return Ok(self.object(kind, unit.name.as_str(), unit.uid.to_string()));
+        }
+        Ok(match subject {
+            About::Unit(uid) => match self.gone.get(uid) {
+                Some(key) => {
+                    self.object(kind_of(key.kind, None), key.name.as_str(), uid.to_string())
+                }
+                None => self.of_app(),
+            },
+            About::Object(kind, name) => {
+                let uid = identity(&[kind, self.app.as_str(), name]);
+                self.object(kind, name, uid.to_string())
+            }
+            About::Package(name) => self.object("Package", name, String::new()),
+            About::App => self.of_app(),
+        })
+    }
+
+    fn object(&self, kind: &str, name: &str, uid: String) -> Value {
+        let group = match kind {
+            "Release" | "Tag" | "StaticAsset" => "folio.dev/v1",
+            "ConfigMap" | "Secret" => "v1",
+            _ => "fission.io/v1",
+        };
+        json!({ "apiVersion": group, "kind": kind, "namespace": self.app, "name": name, "uid": uid })
+    }
+
+    fn of_app(&self) -> Value {
+        let uid = identity(&["Namespace", "", self.app.as_str()]);
+        json!({
+            "apiVersion": "v1", "kind": "Namespace", "namespace": self.app, "name": self.app, "uid": uid,
+        })
+    }
+}
+
+/// The kind of a unit, as manifests write it.
+fn kind_of(kind: Kind, spec: Option<&Snapshot>) -> &'static str {
+    let is = |trigger: Trigger| spec.is_some_and(|spec| trigger.has(spec));
+    match kind {
+        Kind::Function => "Function",
+        Kind::Package => "Package",
+        Kind::Environment => "Environment",
+        Kind::Config => "ConfigMap",
+        Kind::Secret => "Secret",
+        Kind::Static => "StaticAsset",
+        Kind::Trigger if is(Trigger::Timer) => "TimeTrigger",
+        Kind::Trigger if is(Trigger::Queue) => "MessageQueueTrigger",
+        Kind::Trigger if is(Trigger::Watch) => "KubernetesWatchTrigger",
+        Kind::Trigger => "HTTPTrigger",
+    }
+}
+
+fn item(app: &AppName, entry: &Entry, index: usize, (told, about): (Told, Value)) -> Item {
+    let Entry { seq, at, by, .. } = entry;
+    let name = about["name"].as_str().unwrap_or_default();
+    let name = format!("{name}.{seq}.{index}");
+    let body = json!({
+        "involvedObject": about, "reason": told.reason, "message": told.message,
+        "type": if told.is_warning { "Warning" } else { "Normal" },
+        "source": { "component": by }, "reportingComponent": "folio", "reportingInstance": "",
+        "count": 1, "firstTimestamp": written(*at), "lastTimestamp": written(*at), "eventTime": null,
+    });
+    Item { changed_in: Some(*seq), created_at: Some(*at), ..Item::new(app, name, body) }
+}

@@ -1,0 +1,318 @@
+//! Kinds whose objects are no units: where they come from, and what writing one means. Everything else about them is
+//! the same for all: how they are read, selected, patched, marked, watched and shown as rows.
+//!
+//! A kind is one [`Mapping`] in `kinds` and a line in `resource`.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use axum::http::Method;
+use folio_core::request::Run;
+use folio_core::{Caller, Folio};
+use folio_model::{Actor, AppName, Digest, Labels, Marks, Place, Pointer, Right, Timestamp};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::object::written;
+use super::resource::{READ, Source};
+use super::status::Status;
+use super::table::Column;
+use super::target::Target;
+
+/// The annotation in which the words of a spec are kept where what became of them is shown in others.
+const ASKED: &str = "folio.dev/asked";
+
+/// A kind whose objects are no units.
+#[async_trait]
+pub(crate) trait Mapping: fmt::Debug + Send + Sync {
+    /// What a client may ask for.
+    fn verbs(&self) -> &'static [&'static str] {
+        READ
+    }
+
+    /// What a row shows, besides the name.
+    fn columns(&self) -> Vec<Column>;
+
+    /// The right without which it is not written.
+    fn needs(&self, _method: &Method) -> Right {
+        Right::Deploy
+    }
+
+    /// Whether its objects are in apps; else they are the apps.
+    fn is_namespaced(&self) -> bool {
+        true
+    }
+
+    /// Whether its objects change without an entry of the ledger.
+    fn is_lively(&self) -> bool {
+        false
+    }
+
+    /// Whether a new object is named by folio.
+    fn draws_names(&self) -> bool {
+        false
+    }
+
+    /// Whether a spec that was written is still what an object of this kind says, in other words.
+    fn still_says(&self, shown: &Item, _asked: &Value, since: u64) -> bool {
+        shown.revision().is_some_and(|revision| revision <= since)
+    }
+
+    /// The objects of an app.
+    async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status>;
+
+    /// Makes an object what it is to be, and says what that did.
+    async fn put(&self, put: &Put<'_>) -> Result<Made, Status> {
+        Err(Status::method_not_allowed(put.target.resource.kind))
+    }
+
+    /// Removes an object.
+    async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
+        Err(Status::method_not_allowed(remove.target.resource.kind))
+    }
+}
+
+/// What is to be listed.
+pub(crate) struct Listing<'a> {
+    pub(crate) folio: &'a Folio,
+    pub(crate) target: &'a Target,
+    pub(crate) app: &'a AppName,
+}
+
+/// An object that is to be something.
+pub(crate) struct Put<'a> {
+    pub(crate) folio: &'a Folio,
+    pub(crate) caller: &'a Caller,
+    pub(crate) target: &'a Target,
+    pub(crate) name: &'a str,
+    /// What is there.
+    pub(crate) before: Option<&'a Item>,
+    /// The whole object as it is to be.
+    pub(crate) after: &'a Value,
+}
+
+/// An object that is to go.
+pub(crate) struct Remove<'a> {
+    pub(crate) folio: &'a Folio,
+    pub(crate) caller: &'a Caller,
+    pub(crate) target: &'a Target,
+    pub(crate) found: &'a Item,
+}
+
+/// What became of a put.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// The name of what was made, where folio drew it.
+    pub(crate) name: Option<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Put<'_> {
+    pub(crate) fn app(&self) -> Result<&AppName, Status> {
+        self.target.app()
+    }
+
+    /// What the object says.
+    pub(crate) fn spec<T: DeserializeOwned>(&self) -> Result<T, Status> {
+        let spec = T::deserialize(&self.after["spec"]);
+        spec.map_err(|error| Status::invalid("spec", format!("spec: Invalid value: {error}")))
+    }
+
+    pub(crate) fn is_dry(&self) -> bool {
+        self.caller.run == Run::Dry
+    }
+
+    /// That a field cannot be what it is.
+    pub(crate) fn wrong(field: &str, what: impl fmt::Display) -> Status {
+        Status::invalid(field, format!("{field}: Invalid value: {what}"))
+    }
+
+    /// The name of the object as something that has rules for names.
+    pub(crate) fn named<T: std::str::FromStr>(&self) -> Result<T, Status>
+    where
+        T::Err: fmt::Display,
+    {
+        let name = self.name;
+        name.parse().map_err(|error: T::Err| {
+            Self::wrong("metadata.name", format_args!("\"{name}\": {error}"))
+        })
+    }
+}
+
+/// Something to show.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) app: Option<AppName>,
+    pub(crate) name: String,
+    /// Its identity, where that is not its names'.
+    pub(crate) uid: Option<Uuid>,
+    /// The pointers it shows, each with the entry that last moved it.
+    pub(crate) pointers: Vec<(Pointer, u64)>,
+    /// The entry that last changed it, where that is no pointer's; none for what no entry changes.
+    pub(crate) changed_in: Option<u64>,
+    pub(crate) created_at: Option<Timestamp>,
+    pub(crate) labels: Vec<(&'static str, String)>,
+    /// Everything but what identifies it.
+    pub(crate) body: Value,
+    /// What is said about it, and the entry that last changed that.
+    pub(crate) marks: Option<(Box<Marks>, u64)>,
+}
+
+impl Item {
+    /// An object of an app.
+    pub(crate) fn new(app: &AppName, name: impl Into<String>, body: Value) -> Self {
+        Self {
+            app: Some(app.clone()),
+            name: name.into(),
+            uid: None,
+            pointers: Vec::new(),
+            changed_in: None,
+            created_at: None,
+            labels: Vec::new(),
+            body,
+            marks: None,
+        }
+    }
+
+    /// The entry that last changed it, what is said about it aside.
+    pub(crate) fn revision(&self) -> Option<u64> {
+        self.pointers.iter().map(|(_, revision)| *revision).chain(self.changed_in).max()
+    }
+
+    pub(crate) fn identity(&self, kind: &str) -> Uuid {
+        let app = self.app.as_ref().map_or("", AppName::as_str);
+        self.uid.unwrap_or_else(|| identity(&[kind, app, &self.name]))
+    }
+
+    /// The object, as it is at a revision of everything.
+    pub(crate) fn object(&self, target: &Target, head: u64) -> Value {
+        let mut metadata = Map::new();
+        metadata.insert("name".to_owned(), self.name.clone().into());
+        if let Some(app) = &self.app {
+            metadata.insert("namespace".to_owned(), app.as_str().into());
+        }
+        let uid = self.identity(target.resource.kind);
+        metadata.insert("uid".to_owned(), uid.to_string().into());
+        let marked = self.marks.as_ref().map(|(_, revision)| *revision);
+        let revision = self.revision().max(marked).unwrap_or(head).max(1);
+        metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
+        let marks = self.marks.as_ref().map(|(marks, _)| &**marks);
+        let created = marks.map(|marks| marks.since).or(self.created_at);
+        let created = created.map_or(Value::Null, |at| written(at).into());
+        metadata.insert("creationTimestamp".to_owned(), created);
+        let mut labels: Labels =
+            self.labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        let mut annotations = Labels::new();
+        if let Some(marks) = marks {
+            labels.extend(marks.labels.clone());
+            annotations.extend(marks.annotations.clone());
+            annotations.remove(ASKED);
+        }
+        for (key, said) in [("labels", labels), ("annotations", annotations)] {
+            if !said.is_empty() {
+                let said = said.into_iter().map(|(key, value)| (key, value.into()));
+                metadata.insert(key.to_owned(), Value::Object(said.collect()));
+            }
+        }
+        if let Some(marks) = marks.filter(|marks| !marks.managers.is_empty()) {
+            metadata.insert("managedFields".to_owned(), marks.managers.clone().into());
+        }
+        let mut object = Map::new();
+        object.insert("apiVersion".to_owned(), target.api_version().into());
+        object.insert("kind".to_owned(), target.resource.kind.into());
+        object.insert("metadata".to_owned(), Value::Object(metadata));
+        if let Value::Object(body) = &self.body {
+            object.extend(body.clone());
+        }
+        Value::Object(object)
+    }
+
+    /// Takes the words in which its spec was written, where they still say what it is.
+    fn take_words(&mut self, mapping: &dyn Mapping) {
+        let Some((marks, since)) = &self.marks else { return };
+        let asked = marks.annotations.get(ASKED).and_then(|text| serde_json::from_str(text).ok());
+        if let Some(asked) = asked.filter(|asked: &Value| mapping.still_says(self, asked, *since)) {
+            self.body["spec"] = asked;
+        }
+    }
+}
+
+/// The annotations to keep of an object, with the words of its spec.
+pub(crate) fn with_words(mut annotations: Labels, object: &Value) -> Labels {
+    if object["spec"].is_object() {
+        annotations.insert(ASKED.to_owned(), object["spec"].to_string());
+    }
+    annotations
+}
+
+/// An identity that the same names always have.
+pub(crate) fn identity(names: &[&str]) -> Uuid {
+    let digest = Digest::of(names.join("\0").as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.as_bytes()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// Lists the objects of a resource that are no units, and says at which revision they were so.
+pub(crate) async fn list(folio: &Folio, target: &Target) -> Result<(u64, Vec<Item>), Status> {
+    let Source::Mapped(mapping) = target.resource.source else { return Ok((0, Vec::new())) };
+    let head = *folio.head().borrow();
+    let mut items = Vec::new();
+    for app in apps(folio, target).await? {
+        let mut of_app = mapping.list(&Listing { folio, target, app: &app }).await?;
+        if target.resource.allows("patch") {
+            mark(folio, target, &app, &mut of_app).await?;
+            of_app.iter_mut().for_each(|item| item.take_words(mapping));
+        }
+        items.append(&mut of_app);
+    }
+    Ok((head, items))
+}
+
+/// Finds an object that is no unit.
+pub(crate) async fn one(
+    folio: &Folio,
+    target: &Target,
+    name: &str,
+) -> Result<Option<(u64, Item)>, Status> {
+    let (head, items) = list(folio, target).await?;
+    let mut found: Vec<_> = items.into_iter().filter(|item| item.name == name).collect();
+    if found.len() > 1 {
+        let what = format!(
+            "{} objects are called \"{name}\" here; they can be told apart by `folio`",
+            found.len()
+        );
+        return Err(Status::new(409, "Conflict", what).because([]));
+    }
+    Ok(found.pop().map(|item| (head, item)))
+}
+
+/// Adds what is said about objects of an app.
+async fn mark(
+    folio: &Folio,
+    target: &Target,
+    app: &AppName,
+    items: &mut [Item],
+) -> Result<(), Status> {
+    let kind = target.resource.kind;
+    let pointers = items.iter().map(|item| marks_of(app, item.identity(kind))).collect();
+    for (item, found) in items.iter_mut().zip(folio.places(pointers).await?) {
+        if let Some((Place::Marks(marks), revision)) = found {
+            item.marks = Some((marks, revision));
+        }
+    }
+    Ok(())
+}
+
+/// Where it is kept what is said about an object.
+pub(crate) fn marks_of(app: &AppName, object: Uuid) -> Pointer {
+    Pointer::Marks { app: app.clone(), object }
+}
+
+/// The apps that a request is about, as far as they are there.
+async fn apps(folio: &Folio, target: &Target) -> Result<Vec<AppName>, Status> {
+    let all = folio.apps(&Caller::new(Actor::system())).await?;
+    let is_meant = |app: &AppName| target.namespace.as_ref().is_none_or(|own| own == app);
+    Ok(all.into_iter().map(|summary| summary.app).filter(is_meant).collect())
+}
