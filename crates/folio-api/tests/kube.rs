@@ -2,6 +2,8 @@
 
 mod access;
 mod bad_input;
+mod convert;
+mod mutations;
 mod reading;
 mod watching;
 mod writing;

@@ -176,6 +176,43 @@ impl Resource {
             .filter(move |resource| resource.group == group && resource.versions.contains(&version))
     }
 
+    /// Every method of every path of this resource.
+    pub(crate) fn endpoints(&self, root: &str) -> Vec<(&'static str, String)> {
+        let all = format!("{root}/{}", self.plural);
+        let one = match self.namespaced {
+            true => format!("{root}/namespaces/{{namespace}}/{}", self.plural),
+            false => all.clone(),
+        };
+        let mut found = Vec::new();
+        let mut add = |verbs: &[&str], part: &str| {
+            for verb in verbs {
+                let named = format!("{one}/{{name}}{part}");
+                match *verb {
+                    "get" => found.push(("GET", named)),
+                    "update" => found.push(("PUT", named)),
+                    "patch" => found.push(("PATCH", named)),
+                    "delete" => found.push(("DELETE", named)),
+                    "create" if part.is_empty() => found.push(("POST", one.clone())),
+                    "create" => found.push(("POST", named)),
+                    "deletecollection" => found.push(("DELETE", one.clone())),
+                    "list" => {
+                        found.push(("GET", one.clone()));
+                        found.push(("GET", all.clone()));
+                    }
+                    // A list with another word in its query.
+                    _ => {}
+                }
+            }
+        };
+        add(self.verbs, "");
+        for (name, verbs) in super::access::parts(self) {
+            add(verbs, &format!("/{name}"));
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// Whether a client may ask for this.
     pub(crate) fn allows(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
