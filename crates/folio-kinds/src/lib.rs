@@ -16,7 +16,7 @@ mod registry;
 mod schema;
 pub mod spec;
 
-pub use crds::crds;
+pub use crds::{Converter, crds};
 pub use explain::explain;
 pub use manifest::{Bagged, Converted, Manifest, ManifestError, Mismatch, convert};
 pub use registry::{KINDS, KindEntry, Stored};
