@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -159,6 +159,17 @@ pub(crate) fn say(line: &str) {
 /// The directory that holds the workspace's Cargo.toml.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project's root")
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    let told = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    told.unwrap_or_else(|| root().join("target"))
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("the project's path is not text")
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("nats-server", "nats-server"),
     // The Kubernetes-style face is used as its users do.
     ("kubectl", "kubernetes-client"),
+    // Certificates are looked at, and an address of this machine is needed to come to it.
+    ("openssl", "openssl"),
+    ("hostname", "hostname"),
     // The power-cut test mounts a file system of its own and shuts it down.
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),
@@ -38,12 +41,11 @@ pub(crate) fn run() -> Result<()> {
 
 /// Makes a virtual environment with the clients beside what cargo builds, unless it is there.
 fn clients() -> Result<()> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let place = target.unwrap_or_else(|| run::root().join("target")).join("clients");
+    let place = run::target().join("clients");
     if place.join("bin/openstack").is_file() {
         return Ok(());
     }
-    let text = place.to_str().context("the project's path is not text")?;
+    let text = run::text(&place)?;
     run::say(&format!("installing {} in {text}", CLIENTS.join(", ")));
     run::stream(&Program::new("python3", &["-m", "venv", "--clear", text]))?;
     let pip = format!("{text}/bin/pip");

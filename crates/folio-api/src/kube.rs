@@ -3,8 +3,10 @@
 //! Decodes a request, calls one verb of the core, encodes the answer, like every door. `resource` lists what there is,
 //! `target` reads paths; start at [`routes`]. Nothing here decides what may happen to an object.
 
+mod access;
 mod body;
 mod checks;
+mod convert;
 mod delete;
 mod discovery;
 mod kinds;
@@ -19,6 +21,7 @@ mod protobuf;
 mod query;
 mod read;
 mod resource;
+mod review;
 mod scale;
 mod selector;
 mod status;
@@ -38,12 +41,11 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::any;
 use bytes::Bytes;
 use folio_core::{Caller, Folio};
-use folio_model::Right;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::query::Query;
 use self::read::Form;
-use self::resource::Source;
+use self::resource::{Resource, Source};
 use self::status::Status;
 use self::target::Target;
 pub(crate) use self::watch::Feed;
@@ -78,19 +80,53 @@ pub(crate) fn routes(feed: Arc<Feed>) -> Router<Folio> {
     })
 }
 
+/// Everything that can be asked of this face: what is fixed, and every verb of every version of every resource.
+pub(crate) fn endpoints() -> Vec<(&'static str, String)> {
+    let is_fixed = |path: &&str| !path.contains('*') && *path != "/convert";
+    let mut all: Vec<_> =
+        PATHS.into_iter().filter(is_fixed).map(|path| ("GET", path.to_owned())).collect();
+    all.push(("POST", "/convert".to_owned()));
+    let mut versions = vec![("", "v1")];
+    for (group, own) in discovery::all_groups() {
+        all.push(("GET", format!("/apis/{group}")));
+        versions.extend(own.into_iter().map(|version| (group, version)));
+    }
+    for (group, version) in versions {
+        let root = root(group, version);
+        all.push(("GET", format!("/openapi/v3{root}")));
+        all.push(("GET", root.clone()));
+        for resource in Resource::of(group, version) {
+            all.extend(resource.endpoints(&root));
+        }
+        let reviews = review::of(group, version);
+        all.extend(reviews.map(|review| ("POST", format!("{root}/{}", review.plural))));
+    }
+    all
+}
+
+/// Where the resources of a version are.
+fn root(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
+}
+
 async fn answer(folio: Folio, feed: Arc<Feed>, request: Request) -> Result<Response, Status> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().trim_end_matches('/').to_owned();
     if matches!(path.as_str(), "/livez" | "/readyz") {
         return Ok("ok".into_response());
     }
-    let caller = folio.authenticate(crate::decode::token(&parts.headers).as_deref()).await?;
     if path == "/convert" {
         let bytes = body::read(&folio, body).await?;
-        return convert(&parts, &bytes);
+        return convert::convert(&parts, &bytes);
     }
+    let caller = folio.authenticate(crate::decode::token(&parts.headers).as_deref()).await?;
+    access::refuse_disguise(&parts.headers)?;
     if let Some(found) = fixed(&path, &parts)? {
         return Ok(found);
+    }
+    if let Some(asked) = review::find(&path) {
+        let bytes = body::read(&folio, body).await?;
+        return review::answer(&caller, asked, &parts, &bytes);
     }
     let pieces: Vec<_> = path.splitn(5, '/').collect();
     let target = match &pieces[..] {
@@ -101,25 +137,10 @@ async fn answer(folio: Folio, feed: Arc<Feed>, request: Request) -> Result<Respo
         [_, "apis", group, version, rest] => Target::parse(group, version, rest)?,
         _ => return Err(Status::no_such_path()),
     };
-    allow(&caller, &target, &parts.method)?;
+    access::allow(&caller, &target, verb(&parts.method, &target).unwrap_or("update"))?;
     let query = Query::parse(parts.uri.query())?;
     let bytes = body::read(&folio, body).await?;
     Box::pin(dispatch(Asked { folio, feed, caller, target, query, parts, bytes })).await
-}
-
-/// Refuses what a caller may not do, before anything else about it is looked at. What is not in one app needs the
-/// right everywhere, and a namespace is an app.
-fn allow(caller: &Caller, target: &Target, method: &Method) -> Result<(), Status> {
-    let reads = matches!(*method, Method::GET | Method::HEAD);
-    let is_app = target.resource.plural == "namespaces";
-    let named = target.name.as_deref().filter(|_| is_app).and_then(|name| name.parse().ok());
-    let app = target.namespace.clone().or(named);
-    let right = match target.resource.source {
-        _ if reads => Right::View,
-        Source::Mapped(mapping) => mapping.needs(method),
-        Source::Unit(..) => Right::Deploy,
-    };
-    Ok(caller.may(right, app.as_ref())?)
 }
 
 /// A request about objects.
@@ -160,18 +181,26 @@ fn fixed(path: &str, parts: &Parts) -> Result<Option<Response>, Status> {
     Ok(Some(found))
 }
 
+/// What a method asks for, if it asks for anything there.
+fn verb(method: &Method, target: &Target) -> Option<&'static str> {
+    match (method, &target.name) {
+        (&Method::GET | &Method::HEAD, Some(_)) => Some("get"),
+        (&Method::GET | &Method::HEAD, None) => Some("list"),
+        (&Method::POST, None) => Some("create"),
+        (&Method::PUT, Some(_)) => Some("update"),
+        (&Method::PATCH, Some(_)) => Some("patch"),
+        (&Method::DELETE, Some(_)) => Some("delete"),
+        (&Method::DELETE, None) => Some("deletecollection"),
+        _ => None,
+    }
+}
+
 async fn dispatch(asked: Asked) -> Result<Response, Status> {
     let resource = asked.target.resource;
-    let verb = match (&asked.parts.method, &asked.target.name) {
-        (&Method::GET | &Method::HEAD, Some(_)) => "get",
-        (&Method::GET | &Method::HEAD, None) if asked.query.watch => "watch",
-        (&Method::GET | &Method::HEAD, None) => "list",
-        (&Method::POST, None) => "create",
-        (&Method::PUT, Some(_)) => "update",
-        (&Method::PATCH, Some(_)) => "patch",
-        (&Method::DELETE, Some(_)) => "delete",
-        (&Method::DELETE, None) => "deletecollection",
-        _ => return Err(Status::method_not_allowed(resource.kind)),
+    let verb = match verb(&asked.parts.method, &asked.target) {
+        Some("list") if asked.query.watch => "watch",
+        Some(verb) => verb,
+        None => return Err(Status::method_not_allowed(resource.kind)),
     };
     if !resource.allows(verb) {
         return Err(Status::method_not_allowed(&format!(
@@ -242,37 +271,4 @@ fn by(mut caller: Caller, parts: &Parts) -> Caller {
     let tool = command.or_else(|| agent.and_then(|agent| agent.split(' ').next()));
     caller.reason = tool.map(|tool| tool.chars().take(200).collect());
     caller
-}
-
-/// Converts objects for a cluster that stores folio's kinds itself.
-fn convert(parts: &Parts, bytes: &Bytes) -> Result<Response, Status> {
-    if parts.method != Method::POST {
-        return Err(Status::method_not_allowed("it is only posted to"));
-    }
-    let review = body::object(&parts.headers, bytes)?;
-    let request = &review["request"];
-    let (Some(uid), Some(wanted)) =
-        (request["uid"].as_str(), request["desiredAPIVersion"].as_str())
-    else {
-        return Err(Status::bad_request(
-            "a ConversionReview has `request.uid` and `request.desiredAPIVersion`",
-        ));
-    };
-    let convert = |object: &Value| {
-        let manifest = folio_kinds::Manifest::new(object.clone())?;
-        folio_kinds::convert_kept(&manifest, wanted).map(|converted| converted.as_value())
-    };
-    let objects = request["objects"].as_array().into_iter().flatten();
-    let response = match objects.map(convert).collect::<Result<Vec<_>, _>>() {
-        Ok(objects) => {
-            json!({ "uid": uid, "convertedObjects": objects, "result": { "status": "Success" } })
-        }
-        Err(error) => {
-            json!({ "uid": uid, "result": { "status": "Failed", "message": error.to_string() } })
-        }
-    };
-    let body = json!({
-        "kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "response": response,
-    });
-    Ok(Json(body).into_response())
 }

@@ -6,6 +6,7 @@
 
 mod decode;
 mod encode;
+mod encryption;
 mod failure;
 mod frames;
 mod handle;
@@ -19,6 +20,7 @@ mod serve;
 mod table;
 mod wire;
 
+pub use encryption::Encryption;
 pub use frames::MEDIA_TYPE as NODES_MEDIA_TYPE;
 pub use openapi::document;
 pub use router::router;

@@ -2,6 +2,8 @@
 
 mod access;
 mod bad_input;
+mod convert;
+mod mutations;
 mod objects;
 mod reading;
 mod watching;

@@ -15,7 +15,7 @@ async fn a_client_that_never_finishes_its_head_is_let_go() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let server = folio_api::serve(listener, world.folio.clone(), async {
+    let server = folio_api::serve(listener, world.folio.clone(), None, async {
         stopped.await.unwrap();
     });
     let client = async {
@@ -44,7 +44,7 @@ async fn a_request_that_was_admitted_finishes_after_the_order_to_stop() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let server = folio_api::serve(listener, world.folio.clone(), async {
+    let server = folio_api::serve(listener, world.folio.clone(), None, async {
         stopped.await.unwrap();
     });
     let client = async {

@@ -17,7 +17,7 @@ mod registry;
 mod schema;
 pub mod spec;
 
-pub use crds::crds;
+pub use crds::{Converter, crds};
 pub use explain::explain;
 pub use kept::{KEPT, convert_kept};
 pub use manifest::{Bagged, Converted, Manifest, ManifestError, Mismatch, convert};

@@ -1,14 +1,16 @@
 //! What can be typed. Flags are declared beside the command that understands them; this is the root they hang
 //! on, and what every command shares.
 
+use std::path::PathBuf;
+
 use clap::builder::{EnumValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
     alias, app, archive, binding, canary, config, environment, execution, function, history,
-    invoke, kinds, maintenance, objects, package, release, route, secret, spec, statics, storage,
-    tag, token, trigger,
+    invoke, kinds, kubeconfig, maintenance, objects, package, release, route, secret, spec,
+    statics, storage, tag, token, trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -30,6 +32,10 @@ pub(crate) struct Globals {
     /// Talk to the server at this address [default: `$FOLIO_URL`, else `http://127.0.0.1:7070`]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// Trust the certificates of this authority, a file in PEM [default: `$FOLIO_CA`, else `ca.crt` of the data directory,
+    /// else whom this machine trusts]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     /// Work in this app
     #[arg(long, global = true, value_name = "APP", default_value = "default")]
     pub(crate) app: AppName,
@@ -142,6 +148,8 @@ pub(crate) enum Command {
     Token(token::Command),
     /// Say who the token speaks for, and what they may do
     Whoami,
+    /// Write down for kubectl how to come to the server
+    Kubeconfig(kubeconfig::Kubeconfig),
     /// Work with releases: app versions that can be reached
     #[command(subcommand)]
     Release(release::Command),

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::Access;
 use crate::http;
 use crate::output;
 use crate::problem::{Cause, Problem, Referrer};
@@ -88,19 +89,24 @@ impl Change {
 
 impl Client {
     /// A client of the server at an address.
-    pub(crate) fn new(url: &str, token: Option<String>, wishes: Wishes) -> Result<Self> {
-        let http = http::plain()
+    pub(crate) fn new(url: &str, access: &Access, wishes: Wishes) -> Result<Self> {
+        let http = match url.starts_with("https://") {
+            true => http::trusting(access.ca.as_deref(), access.trusts_others)?,
+            false => http::plain(),
+        };
+        let http = http
             .connect_timeout(CONNECT_WAIT)
             .read_timeout(READ_WAIT)
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .context("cannot set up HTTP")?;
-        let base = Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host());
+        let base = Url::parse(url).ok().filter(|url| url.has_host());
+        let base = base.filter(|url| matches!(url.scheme(), "http" | "https"));
         let base = base.ok_or_else(|| {
             let problem = Problem::usage(format!("`{url}` is not the address of a folio server"));
             problem.hint("write it like `http://127.0.0.1:7070`")
         })?;
-        Ok(Self { http, base, token, wishes })
+        Ok(Self { http, base, token: access.token.clone(), wishes })
     }
 
     /// The server's address, without a slash at its end.
@@ -238,7 +244,9 @@ impl Client {
 
     fn broken(&self, error: &reqwest::Error) -> anyhow::Error {
         let base = self.base.as_str().trim_end_matches('/');
-        let problem = if error.is_connect() {
+        let problem = if let Some(refused) = tls(error) {
+            distrusted(base, refused)
+        } else if error.is_connect() {
             let problem = Problem::new(format!("cannot reach a folio server at {base}"));
             problem.hint("start one with `folio serve`, or name another with FOLIO_URL or --server")
         } else {
@@ -248,6 +256,30 @@ impl Client {
         let causes = std::iter::successors(Some(error as &dyn Error), |&cause| cause.source());
         let cause = causes.last().map(ToString::to_string).unwrap_or_default();
         anyhow::Error::new(Broken { cause, arrived: !error.is_connect() }).context(problem)
+    }
+}
+
+/// What went wrong with encryption, if that is what went wrong.
+fn tls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let mut causes = std::iter::successors(Some(error), |&cause| cause.source());
+    causes.find_map(|cause| {
+        // What an error of the system holds is not among its causes.
+        let held = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        cause.downcast_ref().or_else(|| tls(held?))
+    })
+}
+
+/// What to do about a server that speaks no TLS, or shows a certificate that is not trusted.
+fn distrusted(base: &str, error: &rustls::Error) -> Problem {
+    match error {
+        rustls::Error::InvalidCertificate(_) => {
+            let problem = Problem::new(format!("the certificate of {base} is not trusted here"));
+            problem.hint("name the server's authority with --ca FILE or FOLIO_CA: it is `ca.crt` in its data directory")
+        }
+        _ => {
+            let problem = Problem::new(format!("{base} does not speak TLS as it should"));
+            problem.hint("is it a plain port? then write the address with http://")
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod history;
 pub(crate) mod idle;
 pub(crate) mod invoke;
 pub(crate) mod kinds;
+pub(crate) mod kubeconfig;
 pub(crate) mod maintenance;
 pub(crate) mod objects;
 pub(crate) mod package;
@@ -42,7 +43,7 @@ use folio_model::AppName;
 
 use crate::cli::{Cli, Command, Globals};
 use crate::client::{Client, Wishes};
-use crate::config::Config;
+use crate::config::{Access, Config};
 use crate::output::{self, Format};
 use crate::{demo, serve};
 
@@ -54,6 +55,8 @@ pub(crate) struct Session {
     pub(crate) output: Format,
     /// Where to remember what files hash to.
     pub(crate) cache: Option<PathBuf>,
+    /// How the server was come to.
+    access: Access,
     app: AppName,
 }
 
@@ -72,9 +75,10 @@ impl Session {
             (false, false) => None,
         };
         let wishes = Wishes { reason: globals.reason, releasing };
-        let client = Client::new(&url, config.token(&url)?, wishes)?;
+        let access = config.access(&url, globals.ca.as_deref())?;
+        let client = Client::new(&url, &access, wishes)?;
         let cache = config.cache.clone();
-        Ok(Self { client, output, cache, app: globals.app })
+        Ok(Self { client, output, cache, access, app: globals.app })
     }
 }
 
@@ -93,7 +97,7 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
         Command::Init(command) => spec::init_app(&command),
         Command::Schema => spec::schema(),
         Command::Convert(command) => kinds::convert(&command, globals.format()),
-        Command::Crds(command) => kinds::crds(&command, globals.format()),
+        Command::Crds(command) => kinds::crds(&command, &config, &globals),
         Command::Explain(command) => kinds::explain(&command, globals.format()),
         Command::Completions(command) => {
             let mut script = Vec::new();
@@ -133,6 +137,7 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::App(command) => app::run(session, command).await,
         Command::Token(command) => token::run(session, command).await,
         Command::Whoami => token::whoami(session).await,
+        Command::Kubeconfig(command) => kubeconfig::run(session, command).await,
         Command::Release(command) => release::run(session, command).await,
         Command::Rollback(command) => release::roll_back(session, command).await,
         Command::Log(command) => history::log(session, command).await,

@@ -17,6 +17,8 @@ pub(crate) struct Config {
     pub(crate) url: Option<String>,
     /// `FOLIO_TOKEN`.
     pub(crate) token: Option<String>,
+    /// `FOLIO_CA`.
+    pub(crate) ca: Option<PathBuf>,
     /// The data directory: `FOLIO_DATA`, or where such things live.
     pub(crate) data: Option<PathBuf>,
     /// `FOLIO_SECRET_KEY_FILE`.
@@ -43,6 +45,7 @@ impl Config {
             url: text("FOLIO_URL"),
             // An empty one is nobody's: whoever set it does not want the admin's.
             token: of_user("FOLIO_TOKEN").ok(),
+            ca: variable("FOLIO_CA").map(PathBuf::from),
             data: data.or_else(shared).or_else(home),
             secret_key: variable("FOLIO_SECRET_KEY_FILE").map(PathBuf::from),
             cache: cache.map(|caches| caches.join("folio")),
@@ -65,15 +68,58 @@ impl Config {
         })
     }
 
-    /// The token to show a server: the one given, else the admin token of the data directory, which no other
-    /// machine gets to see.
-    pub(crate) fn token(&self, url: &str) -> Result<Option<String>> {
-        match (&self.token, &self.data) {
-            (Some(token), _) => Ok(Some(token.clone())),
-            (None, Some(data)) if is_this_machine(url) => read_token(&admin_token(data)),
-            (None, _) => Ok(None),
-        }
+    /// How to come to a server: whom to trust, and which token to show. The admin token of the data directory is
+    /// shown to nobody but this machine, or a server that proves to have the directory's authority.
+    pub(crate) fn access(&self, url: &str, ca: Option<&Path>) -> Result<Access> {
+        let own = self.data.as_deref().map(authority).filter(|path| path.exists());
+        let admin = || match &self.data {
+            Some(data) => read_token(&admin_token(data)),
+            None => Ok(None),
+        };
+        let is_secure = url.starts_with("https://");
+        let given = ca.or(self.ca.as_deref()).filter(|_| is_secure);
+        let token = self.token.clone();
+        let (ca, trusts_others) = match (given, own.filter(|_| is_secure)) {
+            (Some(given), _) => (Some(given.to_owned()), false),
+            // Whoever gives a token chose the server; without one, it has to be the directory's.
+            (None, Some(own)) => (Some(own), token.is_some()),
+            (None, None) => (None, is_secure),
+        };
+        let ca = ca.map(|path| {
+            std::fs::read(&path)
+                .with_context(|| format!("cannot read the authority in `{}`", path.display()))
+        });
+        let ca = ca.transpose()?;
+        let own = self.data.as_deref().and_then(|data| std::fs::read(authority(data)).ok());
+        let is_proved = !trusts_others && ca.is_some() && ca == own;
+        let token = match token {
+            Some(token) => Some(token),
+            None if is_proved || is_this_machine(url) => admin()?,
+            None => None,
+        };
+        Ok(Access { token, ca, trusts_others })
     }
+}
+
+/// How to come to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// The token to show.
+    pub(crate) token: Option<String>,
+    /// Certificates to trust, in PEM.
+    pub(crate) ca: Option<Vec<u8>>,
+    /// Whether to trust whom this machine trusts, too.
+    pub(crate) trusts_others: bool,
+}
+
+/// Where a data directory keeps the certificate of its authority.
+pub(crate) fn authority(data: &Path) -> PathBuf {
+    data.join("ca.crt")
+}
+
+/// Where a data directory keeps the key of its authority.
+pub(crate) fn authority_key(data: &Path) -> PathBuf {
+    data.join("ca.key")
 }
 
 /// Where a data directory keeps its admin token.
@@ -117,6 +163,30 @@ fn text(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn token(config: &Config, url: &str) -> Option<String> {
+        config.access(url, None).unwrap().token
+    }
+
+    #[test]
+    fn a_server_has_to_prove_that_it_is_the_directorys() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(admin_token(directory.path()), "secret\n").unwrap();
+        std::fs::write(authority(directory.path()), "ours").unwrap();
+        let config = Config { data: Some(directory.path().to_owned()), ..Config::default() };
+        let (ours, secret) = (Some(b"ours".to_vec()), Some("secret".to_owned()));
+        let far = "https://example.com";
+        let expected = Access { token: secret, ca: ours.clone(), trusts_others: false };
+        assert_eq!(config.access(far, None).unwrap(), expected);
+        let other = directory.path().join("other.crt");
+        std::fs::write(&other, "theirs").unwrap();
+        let expected = Access { token: None, ca: Some(b"theirs".to_vec()), trusts_others: false };
+        assert_eq!(config.access(far, Some(&other)).unwrap(), expected);
+        let config = Config { token: Some("given".to_owned()), ..config };
+        let given = Some("given".to_owned());
+        let expected = Access { token: given, ca: ours, trusts_others: true };
+        assert_eq!(config.access(far, None).unwrap(), expected);
+    }
+
     #[test]
     fn the_admin_token_stays_on_this_machine() {
         let directory = tempfile::tempdir().unwrap();
@@ -125,14 +195,14 @@ mod tests {
         for url in
             ["http://127.0.0.1:7070", "http://localhost:1", "http://[::1]:7070", "http://127.9.9.9"]
         {
-            assert_eq!(config.token(url).unwrap().as_deref(), Some("secret"), "{url}");
+            assert_eq!(token(&config, url).as_deref(), Some("secret"), "{url}");
         }
         for url in
             ["http://example.com", "http://10.0.0.1", "http://127.0.0.1.example.com", "nonsense"]
         {
-            assert_eq!(config.token(url).unwrap(), None, "{url}");
+            assert_eq!(token(&config, url), None, "{url}");
         }
         let config = Config { token: Some("given".to_owned()), ..config };
-        assert_eq!(config.token("http://example.com").unwrap().as_deref(), Some("given"));
+        assert_eq!(token(&config, "http://example.com").as_deref(), Some("given"));
     }
 }

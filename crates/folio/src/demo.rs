@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use self::story::{Scene, Step};
 use crate::cli::Cli;
 use crate::config::Config;
-use crate::serve::{Opening, Server};
+use crate::serve::{Opening, Secured, Server};
 use crate::vault::FileVault;
 use crate::{command, http, output};
 
@@ -43,6 +43,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         listen: anywhere,
         gateway: anywhere,
         settings: Settings::default(),
+        secured: Secured::Not,
         clock: Arc::new(SystemClock),
         jail: Mode::Enforced,
         command_directories: Vec::new(),

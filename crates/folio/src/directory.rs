@@ -100,17 +100,27 @@ async fn copy_checked(from: &Path, to: &Path) -> Result<()> {
             copied => break copied.map_err(explained)?,
         }
     }
-    copy_token(from, to)?;
+    copy_credentials(from, to)?;
     refuse_damaged(to, from).await
 }
 
-/// A backup can be restored and used at once, so it holds the admin's token as the directory does.
-fn copy_token(from: &Path, to: &Path) -> Result<()> {
-    let Some(token) = config::read_token(&config::admin_token(from))? else { return Ok(()) };
-    let path = config::admin_token(to);
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    std::io::Write::write_all(&mut file, format!("{token}\n").as_bytes())?;
-    file.sync_all()?;
+/// A backup can be restored and used at once, so it holds the admin's token as the directory does, and the authority by
+/// which clients know the server.
+fn copy_credentials(from: &Path, to: &Path) -> Result<()> {
+    let files = [
+        (config::admin_token(from), config::admin_token(to), 0o600),
+        (config::authority_key(from), config::authority_key(to), 0o600),
+        (config::authority(from), config::authority(to), 0o644),
+    ];
+    for (from, to, mode) in files {
+        let bytes = match fs::read(&from) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            read => read.with_context(|| format!("cannot read `{}`", from.display()))?,
+        };
+        let mut file = File::options().write(true).create_new(true).mode(mode).open(to)?;
+        std::io::Write::write_all(&mut file, &bytes)?;
+        file.sync_all()?;
+    }
     Ok(File::open(to)?.sync_all()?)
 }
 

@@ -1,9 +1,12 @@
 //! `folio serve`: what an operator can say about a server. Start at [`run`]; the server itself is in `server`.
 
 mod admin;
+mod authority;
 #[cfg(debug_assertions)]
 mod clock;
+mod key;
 mod limits;
+mod secure;
 mod server;
 
 use std::io::IsTerminal as _;
@@ -24,6 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use self::limits::LimitFlag;
+pub(crate) use self::secure::Secured;
 pub(crate) use self::server::{Opening, Server};
 use crate::config::Config;
 use crate::problem::Problem;
@@ -44,6 +48,18 @@ pub(crate) struct Serve {
     /// Serve each app under its own name below this domain, such as `shop.example.com` for app `shop`
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
+    /// Serve the control port over TLS on this machine, too; beyond it, that is always so
+    #[arg(long)]
+    control_tls: bool,
+    /// Let the control port's certificate hold for this name or address, too; repeat it for more
+    #[arg(long, value_name = "NAME")]
+    control_name: Vec<String>,
+    /// Serve the control port over TLS with this certificate chain, in PEM, instead of one from the server's own authority
+    #[arg(long, value_name = "FILE", requires = "control_key", conflicts_with = "control_name")]
+    control_certificate: Option<PathBuf>,
+    /// The key of the control port's certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "control_certificate")]
+    control_key: Option<PathBuf>,
     /// Serve functions over TLS with this certificate chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_certificate: Option<PathBuf>,
@@ -70,8 +86,8 @@ pub(crate) struct Serve {
     /// Where clients find the control port, for the URLs of webhooks [default: as each client names it]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Listen beyond this machine, although tokens and code travel unencrypted
-    #[arg(long)]
+    /// Listen without TLS beyond this machine, although tokens and code travel unencrypted
+    #[arg(long, conflicts_with_all = ["control_tls", "control_certificate"])]
     insecure_listen: bool,
     /// Let everybody in who comes without a token, as admin, such as kubectl or openstack over http; only on this machine
     #[arg(long)]
@@ -89,6 +105,10 @@ pub(crate) struct Serve {
     #[cfg(debug_assertions)]
     #[arg(long, value_name = "SEED", hide = true)]
     scripted_clock: Option<u64>,
+    /// How many seconds a certificate of the server's own lasts
+    #[cfg(debug_assertions)]
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    control_lasts: Option<i64>,
 }
 
 /// Serves until the process is told to stop.
@@ -109,6 +129,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         gateway: serve.gateway,
         settings,
         open: serve.open,
+        secured: secured(&serve),
         clock: clock(&serve),
         command_directories: serve.command_directory.clone(),
         nats: serve.nats.clone().or_else(|| config.nats.clone()),
@@ -193,19 +214,36 @@ fn public_url(text: &str) -> Result<String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// Without TLS, a token that leaves the machine can be read by anybody on the way.
+/// Whoever can be reached by other machines asks everybody for a token.
 fn refuse_open_door(serve: &Serve) -> Result<()> {
-    if serve.open && !serve.listen.ip().is_loopback() {
-        let problem =
-            format!("{} can be reached from other machines, and --open lets all in", serve.listen);
-        return Err(Problem::new(problem).hint("listen on 127.0.0.1, or leave out --open").into());
-    }
-    if serve.listen.ip().is_loopback() || serve.insecure_listen {
+    if !serve.open || serve.listen.ip().is_loopback() {
         return Ok(());
     }
-    let problem = format!("{} can be reached from other machines, unencrypted", serve.listen);
-    let hint = "listen on 127.0.0.1 behind a proxy that adds TLS, or insist with --insecure-listen";
-    Err(Problem::new(problem).hint(hint).into())
+    let problem =
+        format!("{} can be reached from other machines, and --open lets all in", serve.listen);
+    Err(Problem::new(problem).hint("listen on 127.0.0.1, or leave out --open").into())
+}
+
+/// How the control port is encrypted. Without that, a token that leaves the machine can be read by anybody on the way.
+fn secured(serve: &Serve) -> Secured {
+    if let (Some(certificate), Some(key)) = (&serve.control_certificate, &serve.control_key) {
+        return Secured::Given { certificate: certificate.clone(), key: key.clone() };
+    }
+    let is_near = serve.listen.ip().is_loopback() && !serve.control_tls;
+    if is_near || serve.insecure_listen {
+        return Secured::Not;
+    }
+    Secured::Own { names: serve.control_name.clone(), lasts: lasts(serve) }
+}
+
+#[cfg(debug_assertions)]
+fn lasts(serve: &Serve) -> SignedDuration {
+    serve.control_lasts.map_or(secure::LASTS, SignedDuration::from_secs)
+}
+
+#[cfg(not(debug_assertions))]
+fn lasts(_: &Serve) -> SignedDuration {
+    secure::LASTS
 }
 
 #[cfg(debug_assertions)]

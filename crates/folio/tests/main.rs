@@ -15,6 +15,7 @@ mod kills;
 mod load;
 mod maintenance;
 mod program;
+mod secure;
 mod servers;
 mod settings;
 mod specs;

@@ -6,6 +6,7 @@ use folio_model::Kind;
 use serde_json::{Value, json};
 
 use super::resource::{Resource, Source};
+use super::review;
 
 /// The version that is claimed: what clients of that age expect is served.
 const KUBERNETES_MINOR: &str = "33";
@@ -45,9 +46,14 @@ pub(crate) fn core(headers: &HeaderMap) -> Response {
     }
 }
 
+/// The groups of folio's objects, and those that callers ask about themselves in.
+pub(super) fn all_groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    Resource::groups().into_iter().chain(review::groups()).collect()
+}
+
 /// `GET /apis`.
 pub(crate) fn groups(headers: &HeaderMap) -> Response {
-    let all = Resource::groups();
+    let all = all_groups();
     match aggregated(headers) {
         Some(version) => {
             list(version, all.iter().map(|(name, versions)| group(name, versions)).collect())
@@ -63,7 +69,7 @@ pub(crate) fn groups(headers: &HeaderMap) -> Response {
 
 /// `GET /apis/{group}`.
 pub(crate) fn one_group(name: &str) -> Option<Value> {
-    let all = Resource::groups();
+    let all = all_groups();
     let (name, versions) = all.iter().find(|(own, _)| *own == name)?;
     let mut body = plain_group(name, versions);
     body["kind"] = "APIGroup".into();
@@ -74,10 +80,10 @@ pub(crate) fn one_group(name: &str) -> Option<Value> {
 /// `GET /apis/{group}/{version}` and `GET /api/v1`.
 pub(crate) fn resources(group: &str, version: &str) -> Option<Value> {
     let own: Vec<_> = Resource::of(group, version).collect();
-    if own.is_empty() {
+    let mut resources: Vec<_> = review::of(group, version).map(review::listed).collect();
+    if own.is_empty() && resources.is_empty() {
         return None;
     }
-    let mut resources = Vec::new();
     for resource in own {
         resources.push(json!({
             "name": resource.plural, "singularName": resource.singular,
@@ -151,8 +157,11 @@ fn group(name: &str, versions: &[&str]) -> Value {
     let versions: Vec<_> = versions
         .iter()
         .map(|version| {
-            let own = Resource::of(name, version).map(|resource| discovered(name, version, resource));
-            json!({ "version": version, "resources": own.collect::<Vec<_>>(), "freshness": "Current" })
+            let own =
+                Resource::of(name, version).map(|resource| discovered(name, version, resource));
+            let reviews = review::of(name, version).map(|own| review::discovered(own, version));
+            let own: Vec<_> = own.chain(reviews).collect();
+            json!({ "version": version, "resources": own, "freshness": "Current" })
         })
         .collect();
     json!({ "metadata": { "name": name }, "versions": versions })

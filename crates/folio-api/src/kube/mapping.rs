@@ -6,7 +6,6 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use axum::http::Method;
 use folio_core::request::Run;
 use folio_core::{Caller, Folio};
 use folio_model::{Actor, AppName, Digest, Labels, Marks, Place, Pointer, Right, Timestamp};
@@ -35,7 +34,7 @@ pub(crate) trait Mapping: fmt::Debug + Send + Sync {
     fn columns(&self) -> Vec<Column>;
 
     /// The right without which it is not written.
-    fn needs(&self, _method: &Method) -> Right {
+    fn needs(&self, _verb: &str) -> Right {
         Right::Deploy
     }
 

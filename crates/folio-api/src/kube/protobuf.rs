@@ -64,9 +64,49 @@ fn read(bytes: &[u8]) -> Option<Value> {
                 }
             }
         }
+        "SelfSubjectAccessReview" | "SelfSubjectRulesReview" | "SelfSubjectReview" => {
+            let specs = content.into_iter().filter(|Field(number, _)| *number == 2);
+            for Field(_, spec) in specs {
+                object["spec"] = review(&kind, spec)?;
+            }
+        }
         _ => return None,
     }
     Some(object)
+}
+
+/// What a review asks.
+fn review(kind: &str, bytes: &[u8]) -> Option<Value> {
+    const RESOURCE: [&str; 7] =
+        ["namespace", "verb", "group", "version", "resource", "subresource", "name"];
+    match kind {
+        "SelfSubjectAccessReview" => {
+            let mut spec = json!({});
+            for Field(number, bytes) in fields(bytes)? {
+                match number {
+                    1 => spec["resourceAttributes"] = texts(bytes, &RESOURCE)?,
+                    2 => spec["nonResourceAttributes"] = texts(bytes, &["path", "verb"])?,
+                    _ => {}
+                }
+            }
+            Some(spec)
+        }
+        "SelfSubjectRulesReview" => texts(bytes, &["namespace"]),
+        // Its second field is its status, which is for us to say.
+        _ => Some(json!({})),
+    }
+}
+
+/// A message of texts, by their names in the order of their numbers.
+fn texts(bytes: &[u8], names: &[&str]) -> Option<Value> {
+    let mut found = Map::new();
+    for Field(number, bytes) in fields(bytes)? {
+        let name = usize::try_from(number).ok()?.checked_sub(1).and_then(|at| names.get(at));
+        if let Some(name) = name {
+            found.insert((*name).to_owned(), utf8(bytes)?.into());
+        }
+    }
+    Some(Value::Object(found))
 }
 
 fn metadata(bytes: &[u8]) -> Option<Value> {

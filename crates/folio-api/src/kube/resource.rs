@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use folio_kinds::KINDS;
 use folio_model::{Kind, Snapshot, TriggerSpec};
 
+use super::discovery::{Part, parts};
 use super::kinds::alias::Aliases;
 use super::kinds::app::{Apps, Namespaces};
 use super::kinds::app_version::{AppVersions, Groups};
@@ -201,6 +202,43 @@ impl Resource {
         RESOURCES
             .iter()
             .filter(move |resource| resource.group == group && resource.versions.contains(&version))
+    }
+
+    /// Every method of every path of this resource.
+    pub(crate) fn endpoints(&self, root: &str) -> Vec<(&'static str, String)> {
+        let all = format!("{root}/{}", self.plural);
+        let one = match self.namespaced {
+            true => format!("{root}/namespaces/{{namespace}}/{}", self.plural),
+            false => all.clone(),
+        };
+        let mut found = Vec::new();
+        let mut add = |verbs: &[&str], part: &str| {
+            for verb in verbs {
+                let named = format!("{one}/{{name}}{part}");
+                match *verb {
+                    "get" => found.push(("GET", named)),
+                    "update" => found.push(("PUT", named)),
+                    "patch" => found.push(("PATCH", named)),
+                    "delete" => found.push(("DELETE", named)),
+                    "create" if part.is_empty() => found.push(("POST", one.clone())),
+                    "create" => found.push(("POST", named)),
+                    "deletecollection" => found.push(("DELETE", one.clone())),
+                    "list" => {
+                        found.push(("GET", one.clone()));
+                        found.push(("GET", all.clone()));
+                    }
+                    // A list with another word in its query.
+                    _ => {}
+                }
+            }
+        };
+        add(self.verbs, "");
+        for Part { name, verbs, .. } in parts(self) {
+            add(verbs, &format!("/{name}"));
+        }
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// Whether a client may ask for this.

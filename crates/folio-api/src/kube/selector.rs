@@ -126,10 +126,13 @@ fn requirement(part: &str) -> Option<Requirement> {
     }
 }
 
+/// Whether a text can be the key of a label: a name, perhaps below a domain.
 fn is_key(text: &str) -> bool {
-    let name = text.rsplit('/').next().unwrap_or(text);
-    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    !name.is_empty() && name.len() <= 63 && text.len() <= 317 && text.chars().all(known)
+    let (domain, name) = text.rsplit_once('/').map_or((None, text), |(a, b)| (Some(a), b));
+    let is_domain = |domain: &str| {
+        domain.len() <= 253 && domain.split('.').all(|part| !part.is_empty() && is_value(part))
+    };
+    !name.is_empty() && is_value(name) && domain.is_none_or(is_domain)
 }
 
 /// Whether a text can be the value of a label.
@@ -219,7 +222,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for selector in ["a=b=c d", "(", "a in b", "a in (b", "=x", "a of (b)", "a=ü"] {
+        for selector in [
+            "a=b=c d", "(", "a in b", "a in (b", "=x", "a of (b)", "a=ü", "-a", "a/b/c", "/a",
+            "a/", "a b",
+        ] {
             assert!(Labels::parse(selector).is_err(), "{selector}");
         }
         for selector in ["metadata.name", "spec.environment=x"] {

@@ -228,12 +228,104 @@ fn rows() -> Vec<Row<'static>> {
     ]
 }
 
+/// Questions about oneself, objects for others, and places in a list that make no sense.
+fn more_rows() -> Vec<Row<'static>> {
+    const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
+    let (json, text) = ("application/json", str::to_owned);
+    let access = || format!("{REVIEWS}/selfsubjectaccessreviews");
+    let rules = || format!("{REVIEWS}/selfsubjectrulesreviews");
+    let functions = |query: &str| format!("{FISSION}/functions?{query}");
+    let place = |revision: u64, app: &str| {
+        let place = json!({ "revision": revision, "app": app, "name": "a" }).to_string();
+        let place = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(place);
+        functions(&format!("continue={place}"))
+    };
+    vec![
+        ("POST", access(), json, text(""), 400, "BadRequest"),
+        ("POST", access(), json, text("[]"), 400, "BadRequest"),
+        ("POST", access(), json, text("{}"), 422, "Invalid"),
+        ("POST", access(), json, text(r#"{"kind":"Secret"}"#), 400, "BadRequest"),
+        ("POST", access(), json, text(r#"{"apiVersion":"v1"}"#), 400, "BadRequest"),
+        (
+            "POST",
+            access(),
+            json,
+            text(r#"{"spec":{"resourceAttributes":{"verb":1}}}"#),
+            400,
+            "BadRequest",
+        ),
+        (
+            "POST",
+            access(),
+            json,
+            text(r#"{"spec":{"resourceAttributes":{},"nonResourceAttributes":{}}}"#),
+            422,
+            "Invalid",
+        ),
+        ("POST", access(), "text/plain", text("{}"), 415, "UnsupportedMediaType"),
+        (
+            "POST",
+            access(),
+            "application/vnd.kubernetes.protobuf",
+            text("k8s\0x"),
+            400,
+            "BadRequest",
+        ),
+        ("GET", access(), json, text(""), 405, "MethodNotAllowed"),
+        ("POST", rules(), json, text("{}"), 422, "Invalid"),
+        ("GET", text("/apis/authorization.k8s.io/v2"), json, text(""), 404, "NotFound"),
+        ("GET", text("/apis/authorization.k8s.io/v1/x"), json, text(""), 404, "NotFound"),
+        ("GET", place(999_999, "default"), json, text(""), 400, "BadRequest"),
+        ("GET", place(1, "Not An App"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("continue=e30"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("labelSelector=a%3D%3Db%3D%3Dc"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("labelSelector=-a"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("fieldSelector=metadata.name"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("labelSelector=%ff"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("limit=-1"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("watch=perhaps"), json, text(""), 400, "BadRequest"),
+        (
+            "PATCH",
+            format!("{FISSION}/functions/hello?fieldManager={}", "x".repeat(200)),
+            "application/merge-patch+json",
+            text("{}"),
+            422,
+            "Invalid",
+        ),
+        (
+            "PATCH",
+            format!("{FISSION}/functions/hello"),
+            "application/strategic-merge-patch+json",
+            text("7"),
+            400,
+            "BadRequest",
+        ),
+        (
+            "PATCH",
+            format!("{FISSION}/functions/hello"),
+            "application/json-patch+json",
+            text(r#"[{"op":"add"}]"#),
+            422,
+            "Invalid",
+        ),
+        (
+            "PATCH",
+            format!("{FISSION}/functions/hello"),
+            "application/cbor",
+            text("{}"),
+            415,
+            "UnsupportedMediaType",
+        ),
+        ("OPTIONS", functions(""), json, text(""), 405, "MethodNotAllowed"),
+    ]
+}
+
 #[tokio::test]
 async fn every_refusal_has_its_reason_and_changes_nothing() {
     let world = World::memory().await;
     hello(&world).await;
     let entries = world.entries();
-    for (method, path, media, body, code, reason) in rows() {
+    for (method, path, media, body, code, reason) in rows().into_iter().chain(more_rows()) {
         let shown = format!("{method} {path} {body}");
         let answer = send(&world, request(&world, method, &path, media, body)).await;
         let found = (answer.status, answer.body["reason"].as_str().unwrap_or_default());
@@ -267,4 +359,26 @@ async fn what_is_too_large_is_refused() {
     let mut object = package("large", "x");
     object["metadata"]["annotations"] = json!({"a": "x".repeat(300 * 1024)});
     ask(&world, "POST", &format!("{FISSION}/packages"), object).await.refused(422, "Invalid");
+}
+
+#[tokio::test]
+async fn what_nobody_remembers_has_expired() {
+    let world = World::memory().await;
+    hello(&world).await;
+    let first = get(&world, &format!("{FISSION}/packages?limit=1")).await.ok();
+    let revision = first["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let place = json!({ "revision": 1, "app": "default", "name": "a" }).to_string();
+    let place = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(place);
+    let caller = folio_core::Caller::new("ada".parse().unwrap());
+    while world.entries() < 10_100 {
+        // A token that is made and revoked again is little work.
+        let (actor, grant) = ("grace".parse().unwrap(), folio_model::Grant::default());
+        let new = folio_core::token::NewToken { actor, grant, valid_for: None };
+        let (_, made) = world.folio.create_token(&caller, new).await.unwrap();
+        world.folio.revoke_token(&caller, &made.result.id).await.unwrap();
+    }
+    get(&world, &format!("{FISSION}/functions?continue={place}")).await.refused(410, "Expired");
+    let old = format!("{FISSION}/functions?watch=true&resourceVersion={revision}");
+    get(&world, &old).await.refused(410, "Expired");
+    get(&world, &format!("{FISSION}/functions")).await.ok();
 }

@@ -8,7 +8,7 @@ async fn discovery_tells_of_every_kind_in_both_forms() {
     let groups = get(&world, "/apis").await.ok();
     let names: Vec<_> =
         groups["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
-    assert_eq!(names, ["fission.io", "folio.dev"]);
+    assert_eq!(names, ["fission.io", "folio.dev", "authentication.k8s.io", "authorization.k8s.io"]);
     let plain = get(&world, "/apis/folio.dev/v1").await.ok();
     let accept =
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";

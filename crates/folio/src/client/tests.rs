@@ -54,7 +54,7 @@ async fn against<T>(turns: Vec<Turn>, client: impl AsyncFnOnce(Client) -> T) -> 
         }
         seen
     };
-    tokio::join!(client(Client::new(&url, None, Wishes::default()).unwrap()), serve)
+    tokio::join!(client(Client::new(&url, &Access::default(), Wishes::default()).unwrap()), serve)
 }
 
 async fn read(stream: &mut TcpStream) -> Seen {

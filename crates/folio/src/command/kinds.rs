@@ -4,12 +4,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::Args;
 use folio_kinds::explain::{ExplainError, Explained, ExplainedField};
-use folio_kinds::{Bagged, Manifest, ManifestError};
+use folio_kinds::{Bagged, Converter, Manifest, ManifestError};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::Globals;
+use crate::config::Config;
 use crate::output::{self, Format};
 use crate::problem::Problem;
 
@@ -27,7 +31,8 @@ pub(crate) struct Convert {
 /// What to declare.
 #[derive(Debug, Args)]
 pub(crate) struct Crds {
-    /// Have the cluster convert between versions at this address, where folio's `/convert` is
+    /// Have the cluster convert between versions at this address, where folio's `/convert` is; the authority of `--ca` or of the
+    /// data directory is written down with it
     #[arg(long, value_name = "URL")]
     convert: Option<String>,
 }
@@ -67,9 +72,18 @@ pub(crate) fn convert(convert: &Convert, format: Format) -> Result<()> {
     Ok(())
 }
 
-/// Prints the declarations of every kind.
-pub(crate) fn crds(crds: &Crds, format: Format) -> Result<()> {
-    print(&folio_kinds::crds(crds.convert.as_deref()), format)
+/// Prints the declarations of every kind. A converter is named with the authority that clients here trust.
+pub(crate) fn crds(crds: &Crds, config: &Config, globals: &Globals) -> Result<()> {
+    let Some(url) = crds.convert.as_deref() else {
+        return print(&folio_kinds::crds(None), globals.format());
+    };
+    if !url.starts_with("https://") {
+        let problem = Problem::usage(format!("a cluster does not call `{url}`"));
+        return Err(problem.hint("it takes an address with https:// only").into());
+    }
+    let ca = config.access(url, globals.ca.as_deref())?.ca.map(|ca| BASE64.encode(ca));
+    let converter = Converter { url, ca: ca.as_deref() };
+    print(&folio_kinds::crds(Some(converter)), globals.format())
 }
 
 /// Prints what a kind or a property is.

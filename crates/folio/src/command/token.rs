@@ -49,8 +49,9 @@ pub(crate) struct Revoke {
     id: String,
 }
 
+/// What a role is called.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoleName {
+pub(crate) enum RoleName {
     /// See, call, change, and give tokens out
     Admin,
     /// See, call and change
@@ -72,9 +73,18 @@ impl From<RoleName> for Role {
     }
 }
 
+/// A token to ask for.
+pub(super) struct Wanted {
+    pub(super) name: Actor,
+    pub(super) role: RoleName,
+    pub(super) all_apps: bool,
+    pub(super) expires: Option<u64>,
+}
+
+/// A token, this once.
 #[derive(Debug, Serialize, Deserialize)]
-struct Revealed {
-    token: String,
+pub(super) struct Revealed {
+    pub(super) token: String,
     #[serde(flatten)]
     view: TokenView,
 }
@@ -117,13 +127,19 @@ pub(crate) async fn whoami(session: &Session) -> Result<()> {
 }
 
 async fn create(session: &Session, what: Create) -> Result<()> {
-    let app = (!what.all_apps).then(|| session.app(None));
-    let mut body = json!({ "actor": what.name, "role": Role::from(what.role) });
-    body["app"] = json!(app);
-    body["validForSeconds"] = json!(what.expires);
-    let change = Change::new(Method::POST).body(&body)?;
-    let made: Revealed = session.client.change(&["tokens"], change).await?;
+    let Create { name, role, all_apps, expires } = what;
+    let made = make(session, Wanted { name, role, all_apps, expires }).await?;
     session.output.item(&made, |made| made.token.clone())
+}
+
+/// Has the server make a token.
+pub(super) async fn make(session: &Session, wanted: Wanted) -> Result<Revealed> {
+    let app = (!wanted.all_apps).then(|| session.app(None));
+    let mut body = json!({ "actor": wanted.name, "role": Role::from(wanted.role) });
+    body["app"] = json!(app);
+    body["validForSeconds"] = json!(wanted.expires);
+    let change = Change::new(Method::POST).body(&body)?;
+    session.client.change(&["tokens"], change).await
 }
 
 fn table(tokens: &[TokenView], _: Format) -> Table {
@@ -147,7 +163,7 @@ fn place(grant: &Grant) -> String {
 }
 
 /// A time such as `30d`.
-fn seconds(text: &str) -> Result<u64, String> {
+pub(super) fn seconds(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is no time; write `30d`, `12h`, `90m` or `45s`");
     let unit = text.chars().next_back().ok_or_else(wrong)?;
     let each = match unit {

@@ -28,7 +28,7 @@ struct Seen {
 pub(super) async fn run(config: &Config, url: &str) -> Result<()> {
     let client = http::plain().build()?;
     let address = config.url(None);
-    let control = Client::new(&address, config.token(&address)?, Wishes::default())?;
+    let control = Client::new(&address, &config.access(&address, None)?, Wishes::default())?;
     let done = Arc::new(AtomicBool::new(false));
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use folio_api::Encryption;
 use folio_core::logs::Logs;
 use folio_core::ports::Clock;
 use folio_core::ports::runtime::{Runtime as _, RuntimePorts};
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::admin;
+use super::secure::Secured;
 use crate::output;
 use crate::problem::{Problem, explained};
 use crate::vault::FileVault;
@@ -37,6 +39,8 @@ pub(crate) struct Opening {
     pub(crate) settings: Settings,
     /// Whether whoever has no token is let in as admin.
     pub(crate) open: bool,
+    /// How the control port is encrypted, if it is.
+    pub(crate) secured: Secured,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jail: Mode,
     /// Where `command` environments find their programs, besides the system's directories.
@@ -52,6 +56,7 @@ pub(crate) struct Opening {
 pub(crate) struct Server {
     control: TcpListener,
     gateway: TcpListener,
+    encryption: Option<Encryption>,
     doors: folio_gateway::Settings,
     directory: DataDirectory,
     runtime: Arc<LocalRuntime>,
@@ -67,6 +72,7 @@ impl Server {
             gateway,
             settings,
             open,
+            secured,
             clock,
             jail,
             command_directories,
@@ -76,6 +82,7 @@ impl Server {
         } = opening;
         let opened = DataDirectory::open(data, Arc::clone(&clock), settings.grace).await;
         let directory = opened.map_err(explained)?;
+        let encryption = secured.open(data, &clock)?;
         let control = bind(listen, "--listen").await?;
         let gateway = bind(gateway, "--gateway").await?;
         let logs = Arc::new(Logs::new(LOG_BYTES_MAX));
@@ -112,12 +119,13 @@ impl Server {
         }
         let made_token = admin::admit(&folio, data).await?;
         folio.release_first().await.map_err(explained)?;
-        Ok(Self { control, gateway, doors, directory, runtime, folio, made_token })
+        Ok(Self { control, gateway, encryption, doors, directory, runtime, folio, made_token })
     }
 
     /// Where the control API can be reached.
     pub(crate) fn url(&self) -> Result<String> {
-        Ok(format!("http://{}", self.control.local_addr()?))
+        let scheme = if self.encryption.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}", self.control.local_addr()?))
     }
 
     /// Where functions can be reached.
@@ -147,7 +155,8 @@ impl Server {
             async move { while stopped.changed().await.is_ok() {} }
         };
         let serving = async {
-            let control = folio_api::serve(self.control, self.folio.clone(), told());
+            let control =
+                folio_api::serve(self.control, self.folio.clone(), self.encryption, told());
             let (folio, doors) = (self.folio.clone(), self.doors);
             let gateway = folio_gateway::serve(self.gateway, folio, doors, told());
             let builds = self.folio.run_builds(told());

@@ -1,7 +1,6 @@
 //! Apps: folio's own object, and the namespace that an app is to Kubernetes.
 
 use async_trait::async_trait;
-use axum::http::Method;
 use folio_core::app::AppSummary;
 use folio_core::request::Cascade;
 use folio_model::{AppName, Right};
@@ -55,7 +54,7 @@ impl Mapping for Namespaces {
         vec![column("Status", &["/status/phase"]), AGE]
     }
 
-    fn needs(&self, _method: &Method) -> Right {
+    fn needs(&self, _verb: &str) -> Right {
         Right::Administer
     }
 

@@ -1,7 +1,6 @@
 //! Executions: making one runs a function, deleting one forgets it and ends it if it still runs. folio names them.
 
 use async_trait::async_trait;
-use axum::http::Method;
 use folio_core::execution::{self, NewExecution};
 use folio_model::{
     Execution, ExecutionId, ExecutionMode, ExecutionOrigin, ExecutionStatus, Reference, Right,
@@ -48,8 +47,8 @@ impl Mapping for Executions {
         ]
     }
 
-    fn needs(&self, method: &Method) -> Right {
-        if *method == Method::POST { Right::Invoke } else { Right::Deploy }
+    fn needs(&self, verb: &str) -> Right {
+        if verb == "create" { Right::Invoke } else { Right::Deploy }
     }
 
     fn is_lively(&self) -> bool {
