@@ -1,5 +1,6 @@
 //! `folio spec` and `folio deploy`: a directory of manifests, applied as one.
 
+pub(crate) mod dev;
 pub(super) mod show;
 mod watch;
 
@@ -90,7 +91,7 @@ pub(crate) struct Validate {
 }
 
 /// How to apply.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Applying {
     /// A file with patterns of files to leave out [default: `.specignore` in the directory]
@@ -378,7 +379,7 @@ impl Applier<'_> {
         if !self.applying.watch {
             return self.apply().await;
         }
-        watch::run(&self.directory, || async {
+        watch::run(&self.directory, watch::PAUSE, || async {
             // A directory that is just being edited may make no sense for a moment.
             if let Err(error) = self.apply().await {
                 output::failure(&error);
