@@ -1,9 +1,10 @@
 //! Reads requests: who asks first, then names, query, headers and body. What is refused here never reaches a verb.
 //!
-//! A handler takes one of five types: [`Anyone`] needs no token, [`Anybody`] any token, [`Ask`] reads, [`Change`] changes something,
-//! [`Upload`] brings bytes. Each also says what it reads, for the document.
+//! A handler takes one of six types: [`Anyone`] needs no token, [`Anybody`] any token, [`Ask`] reads, [`Change`] changes something,
+//! [`Upload`] and [`Bundle`] bring bytes. Each also says what it reads, for the document.
 
 mod body;
+mod bundle;
 mod headers;
 mod invocation;
 mod path;
@@ -22,6 +23,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::body::{Given, Maybe, Payload};
+pub(crate) use self::bundle::Bundle;
+pub use self::bundle::MEDIA_TYPE as BUNDLE_MEDIA_TYPE;
 use self::headers::IfMatch;
 pub(crate) use self::headers::token;
 pub(crate) use self::invocation::Invocation;

@@ -155,6 +155,8 @@ macro_rules! plain {
     ($($view:ty),* $(,)?) => {$( impl Wire for $view {} )*};
 }
 plain!(
+    folio_core::bundle::Imported,
+    folio_core::domain::DomainView,
     folio_core::app::AppSummary,
     folio_core::app::PlanView,
     folio_core::apply::Applied,

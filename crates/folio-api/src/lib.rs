@@ -20,6 +20,7 @@ mod serve;
 mod table;
 mod wire;
 
+pub use decode::BUNDLE_MEDIA_TYPE;
 pub use encryption::Encryption;
 pub use frames::MEDIA_TYPE as NODES_MEDIA_TYPE;
 pub use openapi::document;

@@ -90,7 +90,7 @@ fn header_parameters() -> Value {
         "IdempotencyKey": header("Idempotency-Key", "Makes repeating the request safe: the same key gives the same answer. 1 to 200 printable characters."),
         "IfMatch": header("If-Match", "The quoted revision the caller has seen, or `*`; anything else that stands there is refused with 412."),
         "Reason": header("Folio-Reason", "Why, as percent-encoded UTF-8; kept in the ledger."),
-        "Releasing": header("Folio-Releasing", "What becomes of the app version that the change makes: `release` (the default), `hold` to keep it from being released, or `promote` to have live follow it."),
+        "Releasing": header("Folio-Releasing", "What becomes of the app version that the change makes: `release` (the default), `hold` to keep it from being released, `promote` to have live follow it, or `aside TAG` to release it under a tag that nobody else sees."),
         "Git": header("Folio-Git", "Where the caller's files stand in git, as percent-encoded JSON with `commit`, `branch` and `clean`."),
     })
 }

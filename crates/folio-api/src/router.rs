@@ -10,6 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use folio_core::Folio;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tower_http::trace::TraceLayer;
 use tracing::Span;
 use uuid::Uuid;
@@ -21,6 +22,9 @@ use crate::table::operations;
 
 /// The header that names the request in every answer and in the log.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("folio-request-id");
+
+/// The header that says how long the server took, from the request's head to the answer's.
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 #[derive(Clone, Copy)]
 struct RequestId(Uuid);
@@ -72,7 +76,7 @@ async fn identify(mut request: Request) -> Request {
 
 /// Writes the body of a failure, and logs it where someone has to look. Bodies and tokens are never logged.
 async fn explain(request: Request, next: Next) -> Response {
-    let id = request_id(&request);
+    let (id, started) = (request_id(&request), Instant::now());
     let mut response = next.run(request).await;
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         if failure.is_broken() {
@@ -91,6 +95,10 @@ async fn explain(request: Request, next: Next) -> Response {
     }
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
+    }
+    let took_ms = started.elapsed().as_secs_f64() * 1000.0;
+    if let Ok(timing) = HeaderValue::try_from(format!("total;dur={took_ms:.3}")) {
+        response.headers_mut().insert(SERVER_TIMING, timing);
     }
     response
 }

@@ -4,9 +4,9 @@ use axum::http::Method;
 use folio_model::Right;
 
 use crate::handle::{
-    aliases, apps, archives, bindings, canaries, configs, deployments, environments, executions,
-    history, releases, rollouts, routes, running, secrets, service, statics, storage, tags, tokens,
-    triggers, units, versions,
+    aliases, apps, archives, bindings, bundles, canaries, configs, deployments, domains,
+    environments, executions, history, releases, rollouts, routes, running, secrets, service,
+    statics, storage, tags, tokens, triggers, units, versions,
 };
 use crate::operation::{Needs, Operation, Place};
 
@@ -30,6 +30,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         of_deployments(),
         of_archives(),
         of_apps(),
+        of_domains(),
+        of_bundles(),
         of_releases(),
         of_rollouts(),
         of_history(),
@@ -430,6 +432,30 @@ fn of_apps() -> Vec<Operation> {
         Operation::new(get(VERSIONS), "listAppVersions", LIST, history::app_versions),
         Operation::new(get(VERSION), "showAppVersion", SHOW, history::app_version),
         Operation::new(get(AT), "appAt", "Show the app as it was at a time", history::app_at),
+    ]
+}
+
+fn of_bundles() -> Vec<Operation> {
+    const EXPORT: &str = "/folio/v1/apps/{app}/versions/{at}/export";
+    const IMPORT: &str = "/folio/v1/apps/{app}/import";
+    const WRITE: &str = "Give an app version with all that it needs, as one file";
+    const MAKE: &str = "Make an app of such a file";
+    vec![
+        Operation::new(get(EXPORT), "exportApp", WRITE, bundles::export),
+        Operation::new(post(IMPORT), "importApp", MAKE, bundles::import),
+    ]
+}
+
+fn of_domains() -> Vec<Operation> {
+    const ALL: &str = "/folio/v1/apps/{app}/domains";
+    const ONE: &str = "/folio/v1/apps/{app}/domains/{domain}";
+    const HISTORY: &str = "/folio/v1/apps/{app}/domains/{domain}/history";
+    const MOVES: &str = "List when the app got and lost it";
+    vec![
+        Operation::new(get(ALL), "listDomains", "List an app's domains", domains::list),
+        Operation::new(put(ONE), "addDomain", "Have a domain show the app", domains::add),
+        Operation::new(delete(ONE), "removeDomain", "Take a domain away", domains::remove),
+        Operation::new(get(HISTORY), "domainHistory", MOVES, domains::history),
     ]
 }
 

@@ -5,7 +5,6 @@ mod executions;
 mod releases;
 mod tokens;
 
-use folio_core::Limits;
 use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run};
 use folio_core::build::LogPart;
 use folio_core::config::ConfigFields;
@@ -14,6 +13,7 @@ use folio_core::request::{AliasTarget, Drafted, Fields, IfSame, Publish, Start};
 use folio_core::route::RouteFields;
 use folio_core::secret::SecretFields;
 use folio_core::trigger::TriggerFields;
+use folio_core::{Hosts, Limits};
 use folio_model::{Build, Digest, Name, Owner, Reference, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -373,6 +373,8 @@ pub(crate) struct About {
     pub(crate) version: &'static str,
     /// How much of everything is allowed.
     pub(crate) limits: Limits,
+    /// Where apps are found.
+    pub(crate) hosts: Hosts,
 }
 
 /// A whole list.

@@ -37,6 +37,8 @@ async fn journey(world: &World) {
     apps(world).await;
     tokens(world).await;
     statics(world).await;
+    domains(world).await;
+    bundles(world).await;
     leaving(world).await;
     storage(world).await;
     let all: BTreeSet<_> = operations().into_iter().collect();
@@ -584,6 +586,45 @@ async fn settings(world: &World) {
     for number in 3..=versions_made {
         world.delete(&format!("{versions}/{number}")).await.ok();
     }
+}
+
+async fn domains(world: &World) {
+    let domain = format!("{APP}/domains/shop.example.com");
+    let added = world.call("PUT", &domain).send().await.ok();
+    assert_eq!((&added["app"], &added["changed"]), (&json!("default"), &json!(true)));
+    let listed = world.get(&format!("{APP}/domains")).await.ok();
+    assert_eq!(listed["items"][0]["domain"], "shop.example.com");
+    let history = world.get(&format!("{domain}/history")).await.ok();
+    assert_eq!(history["items"][0]["added"], true);
+    world.delete(&domain).await.ok();
+    world.delete(&domain).await.refused(404, "domain_not_found");
+    let odd = world.call("PUT", &format!("{APP}/domains/Shop.example.com")).send().await;
+    odd.refused(400, "bad_request");
+}
+
+async fn bundles(world: &World) {
+    world.post("/folio/v1/apps", json!({ "name": "small" })).await.made();
+    let (tree, body) = one_file("index.html", "<h1>small</h1>");
+    world.call("POST", "/folio/v1/blobs").nodes(body).send().await.ok();
+    let content = json!({ "tree": tree, "layout": "directory" });
+    let fields = json!({ "path": "/", "content": content });
+    let small = "/folio/v1/apps/small";
+    world.call("PUT", &format!("{small}/statics/site")).json(&fields).send().await.ok();
+    let file = world.get(&format!("{small}/versions/latest/export")).await;
+    assert_eq!(file.status, 200);
+    assert!(file.header("content-disposition").contains("small-"), "{:?}", file.headers);
+    let import = |app: &str, bytes: bytes::Bytes, key: &str| {
+        let call = world.call("POST", &format!("/folio/v1/apps/{app}/import"));
+        let call = call.header("content-type", folio_api::BUNDLE_MEDIA_TYPE);
+        call.header("idempotency-key", key).body(bytes).send()
+    };
+    let made = import("copied", file.bytes.clone(), "one").await.made();
+    assert_eq!((&made["from"], &made["units"]), (&json!("small"), &json!(1)));
+    let again = import("copied", file.bytes.clone(), "one").await.made();
+    assert_eq!(again["entry"], made["entry"], "a repeated request does nothing again");
+    import("copied", file.bytes.clone(), "two").await.refused(409, "app_not_empty");
+    import("cut", file.bytes.slice(..900), "three").await.refused(400, "bundle_damaged");
+    world.get("/folio/v1/apps/nobody/versions/latest/export").await.refused(404, "app_not_found");
 }
 
 async fn looking_back(world: &World) {

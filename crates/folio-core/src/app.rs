@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
 use crate::release::{Expiry, PinnedAt, Standing, expire};
-use crate::request::{Caller, Cascade};
+use crate::request::{Caller, Cascade, Releasing};
 use crate::view::Done;
 use crate::{Class, Code, Explain, Folio, Referrer, delete, folio};
 
@@ -25,12 +25,12 @@ pub enum Error {
     /// The first app stays.
     #[error("app `{0}` is what addresses and the bare domain mean, and cannot be deleted")]
     First(AppName),
-    /// It still has units.
+    /// It still has units or domains.
     #[error("app `{app}` cannot be deleted: it has {}", units(.referrers))]
     InUse {
         /// The app.
         app: AppName,
-        /// Its units.
+        /// Its units and domains.
         referrers: Vec<Referrer>,
     },
     /// A plan that leaves nothing.
@@ -44,7 +44,16 @@ pub enum Error {
 fn units(referrers: &[Referrer]) -> String {
     match referrers {
         [only] => format!("{} `{}`", only.kind, only.name),
-        several => format!("{} units", several.len()),
+        several => {
+            let domains = several.iter().filter(|referrer| referrer.kind == "domain").count();
+            let counted = |count: usize, noun: &str| match count {
+                0 => None,
+                1 => Some(format!("1 {noun}")),
+                count => Some(format!("{count} {noun}s")),
+            };
+            let all = [counted(several.len() - domains, "unit"), counted(domains, "domain")];
+            all.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+        }
     }
 }
 
@@ -193,7 +202,7 @@ impl Folio {
         .await
     }
 
-    /// Deletes an app that has no units left, or with a cascade with all that it has. Its history stays, and its name
+    /// Deletes an app that has no units and no domains left, or with a cascade with all that it has. Its history stays, and its name
     /// is never given to another.
     pub async fn delete_app(
         &self,
@@ -203,6 +212,8 @@ impl Folio {
     ) -> Result<Done<AppSummary>, Error> {
         caller.may(Right::Administer, Some(app)).map_err(folio::Error::from)?;
         let app = app.clone();
+        // What is left of it is nothing that anybody could reach.
+        let caller = &Caller { releasing: Releasing::Hold, ..caller.clone() };
         self.commit(caller, &app.clone(), move |builder| {
             if app == AppName::default_app() {
                 return Err(Error::First(app.clone()));
@@ -251,7 +262,7 @@ impl Folio {
     }
 }
 
-/// Refuses an app with units; what nobody sees of it goes.
+/// Refuses an app with units or domains; what nobody sees of it goes.
 fn refuse_units(builder: &mut Builder<'_>, app: &AppName) -> Result<(), Error> {
     let mut referrers = Vec::new();
     for kind in Kind::ALL {
@@ -263,6 +274,10 @@ fn refuse_units(builder: &mut Builder<'_>, app: &AppName) -> Result<(), Error> {
                 builder.push(Edit::DeleteUnit { uid: unit.uid, key: unit.key })?;
             }
         }
+    }
+    for found in builder.state.domains(Some(app))? {
+        let (kind, name) = ("domain".to_owned(), found.domain.to_string());
+        referrers.push(Referrer { kind, name });
     }
     if referrers.is_empty() { Ok(()) } else { Err(Error::InUse { app: app.clone(), referrers }) }
 }
@@ -279,7 +294,7 @@ fn summary(state: &dyn State, app: &AppName) -> Result<AppSummary, StoreError> {
         latest: standing.latest().cloned(),
         live: shown.collect(),
         pinned: live.filter(|live| live.mode == LiveMode::Pinned).map(PinnedAt::of),
-        releases: standing.accessible.len() as u64,
+        releases: standing.accessible.iter().filter(|found| !found.release.aside).count() as u64,
         plan: standing.plan,
     })
 }

@@ -3,15 +3,15 @@
 //! A rule pushes edits and never fills in a [`Change`] itself, so no rule can forget the app version, a
 //! snapshot, or a blob that must be kept.
 
+mod brought;
 mod touched;
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    AppName, Build, BuildRecord, Change, Content, Digest, Draft, Edit, Kind, Number, Origin,
-    PackageSpec, Place, Placement, Pointer, ReleaseId, Snapshot, Timestamp, Unit, UnitKey, UnitUid,
-    Version, VersionId, VersionKey,
+    AppName, Build, BuildRecord, Change, Digest, Draft, Edit, Kind, Number, Origin, PackageSpec,
+    Place, Placement, Pointer, ReleaseId, Snapshot, Timestamp, Unit, UnitKey, UnitUid, Version,
+    VersionId, VersionKey,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
             brought: BTreeMap::new(),
             forgotten: BTreeSet::new(),
             app_version: None,
-            releasing: caller.releasing,
+            releasing: caller.releasing.clone(),
             released: None,
         }
     }
@@ -96,8 +96,8 @@ impl<'a> Builder<'a> {
     }
 
     /// What is to become of the app version this makes.
-    pub(crate) fn releasing(&self) -> Releasing {
-        self.releasing
+    pub(crate) fn releasing(&self) -> &Releasing {
+        &self.releasing
     }
 
     /// Says what is being done, for the log.
@@ -200,8 +200,6 @@ impl<'a> Builder<'a> {
         snapshot: &Snapshot,
         new: NewVersion,
     ) -> Result<Version, StoreError> {
-        self.know(unit);
-        self.keep(snapshot);
         let version = Version {
             number: unit.next_number,
             id: new.id,
@@ -212,15 +210,29 @@ impl<'a> Builder<'a> {
             created_by: self.change.by.clone(),
             description: new.description,
         };
-        self.clear_split(unit)?;
-        let waits = !self.build_of(snapshot)?.is_ready();
-        self.push(Edit::Publish { uid: unit.uid, version: version.clone(), waits })?;
-        unit.next_number = version.number.next();
-        unit.newest = Some(version.number);
-        if !waits {
-            unit.latest = Some(version.number);
-        }
+        self.restate(unit, snapshot, version.clone())?;
         Ok(version)
+    }
+
+    /// Publishes a version that was made before, under its own number, which is the unit's next or a later one. Says whether
+    /// it has to be built.
+    pub(crate) fn restate(
+        &mut self,
+        unit: &mut Unit,
+        snapshot: &Snapshot,
+        version: Version,
+    ) -> Result<bool, StoreError> {
+        self.know(unit);
+        self.keep(snapshot);
+        self.clear_split(unit)?;
+        let (number, waits) = (version.number, !self.build_of(snapshot)?.is_ready());
+        self.push(Edit::Publish { uid: unit.uid, version, waits })?;
+        unit.next_number = number.next();
+        unit.newest = Some(number);
+        if !waits {
+            unit.latest = Some(number);
+        }
+        Ok(waits)
     }
 
     /// How far the build is that a snapshot of the state or of this change needs.
@@ -389,7 +401,7 @@ impl<'a> Builder<'a> {
                 None => self.fresh_id()?,
             };
             self.change.app_version = Some(id.clone());
-            self.change.unreleased = self.releasing == Releasing::Hold;
+            self.change.unreleased = self.releasing.is_held();
             // What is still to be built changes nothing that can be reached; the end of the build will.
             if shows && self.releasing != Releasing::Hold {
                 crate::release::make(&mut self, id)?;
@@ -415,70 +427,6 @@ impl<'a> Builder<'a> {
             self.know(&unit);
         }
         Ok(self.units.get_mut(&uid).expect("known by now"))
-    }
-
-    /// Brings a snapshot along, with the built-in environment it may be the first to freeze.
-    fn keep(&mut self, snapshot: &Snapshot) {
-        if let Some((environment, digest)) = crate::environment::built_in_of(snapshot) {
-            self.bring(environment, digest);
-        }
-        self.bring(snapshot, snapshot.digest());
-    }
-
-    fn bring(&mut self, snapshot: &Snapshot, digest: Digest) {
-        let place = self.change.snapshots.len();
-        if let Entry::Vacant(free) = self.brought.entry(digest) {
-            free.insert(place);
-            self.change.snapshots.push(snapshot.clone());
-        }
-    }
-
-    fn require(&mut self, value: Option<(Digest, Option<Digest>)>) -> Result<(), StoreError> {
-        let blobs = self.blobs(value)?;
-        self.change.requires.extend(blobs);
-        Ok(())
-    }
-
-    fn free(&mut self, value: Option<(Digest, Option<Digest>)>) -> Result<(), StoreError> {
-        let blobs = self.blobs(value)?;
-        self.change.frees.extend(blobs);
-        Ok(())
-    }
-
-    /// The blobs a snapshot and an archive stand on. A function stands on those of the package it pins.
-    fn blobs(&self, value: Option<(Digest, Option<Digest>)>) -> Result<Vec<Digest>, StoreError> {
-        let Some((digest, archive)) = value else { return Ok(Vec::new()) };
-        let snapshot = self.snapshot(digest)?;
-        let pinned = match &snapshot {
-            Snapshot::Function(spec) => Some(self.snapshot(spec.package.snapshot)?),
-            Snapshot::Package(_)
-            | Snapshot::Environment(_)
-            | Snapshot::Trigger(_)
-            | Snapshot::Config(_)
-            | Snapshot::Secret(_)
-            | Snapshot::Static(_) => None,
-        };
-        let contents = snapshot.contents().chain(pinned.iter().flat_map(Snapshot::contents));
-        let trees = contents.map(|Content { tree, .. }| tree).chain(archive);
-        let built = self.built_blobs(pinned.as_ref().unwrap_or(&snapshot))?;
-        Ok(trees.chain(built).collect())
-    }
-
-    /// What the build of a package made and printed, if one ended.
-    fn built_blobs(&self, package: &Snapshot) -> Result<Vec<Digest>, StoreError> {
-        let Snapshot::Package(spec) = package else { return Ok(Vec::new()) };
-        let Some(key) = spec.build_key() else { return Ok(Vec::new()) };
-        let record = self.state.build(key)?.filter(|_| !self.forgotten.contains(&key));
-        let Some(record) = record else { return Ok(Vec::new()) };
-        Ok(record.made().collect())
-    }
-
-    /// A snapshot this change brings, or one the state has.
-    fn snapshot(&self, digest: Digest) -> Result<Snapshot, StoreError> {
-        match self.brought.get(&digest) {
-            Some(place) => Ok(self.change.snapshots[*place].clone()),
-            None => crate::view::snapshot(self.state, digest),
-        }
     }
 }
 

@@ -7,9 +7,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{Actor, AppName, Change, Digest, Entry, Right, Timestamp};
-use serde::Serialize;
+use folio_model::{Actor, AppName, Change, Digest, Entry, ReleaseId, Right, Timestamp};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::binding::Calls;
 use crate::build::Builds;
@@ -26,7 +27,7 @@ use crate::serving::{Running, Serving, Unsettled};
 use crate::timer::Fires;
 use crate::token::{Forbidden, KnownTokens};
 use crate::view::Done;
-use crate::{Caller, Class, Code, Explain, Limits, apply, object};
+use crate::{Caller, Class, Code, Explain, Limits, apply, object, release};
 
 /// Everything a verb needs. Cheap to clone.
 #[derive(Clone)]
@@ -61,12 +62,46 @@ pub struct Settings {
     pub grace: Duration,
     /// Where clients find the control API, without a slash at its end; as each of them names it if absent.
     pub public_url: Option<String>,
+    /// Where apps are found.
+    pub hosts: Hosts,
+}
+
+/// Where apps are found: each under its own name below one domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Hosts {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// The domain whose hosts are apps.
+    pub domain: String,
+    /// The port, where it is not the usual one of the scheme.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self { scheme: "http".to_owned(), domain: "localhost".to_owned(), port: None }
+    }
+}
+
+impl Hosts {
+    /// The address of a host.
+    pub fn url(&self, host: &str) -> String {
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}://{host}{port}", self.scheme)
+    }
+
+    /// The address of an app's release or tag, under one label.
+    pub fn of_release(&self, app: &AppName, release: &str) -> String {
+        self.url(&format!("{release}--{app}.{}", self.domain))
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let grace = Duration::from_secs(24 * 60 * 60);
-        Self { limits: Limits::default(), grace, public_url: None }
+        Self { limits: Limits::default(), grace, public_url: None, hosts: Hosts::default() }
     }
 }
 
@@ -95,6 +130,14 @@ pub enum Error {
     /// A rollout moves what is live.
     #[error("rollout `{0}` is moving what is live")]
     Rolling(folio_model::Name),
+    /// The tag for a release aside is on one that everybody sees, or is an id.
+    #[error("`{tag}` cannot be the tag of a release aside: it is {what}")]
+    AsideTag {
+        /// The tag.
+        tag: ReleaseId,
+        /// What it is.
+        what: String,
+    },
     /// The store refused or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -108,6 +151,7 @@ impl Explain for Error {
             Self::KeyReused(_) => Code("idempotency_key_reused"),
             Self::TextTooLong { .. } => Code("text_too_long"),
             Self::Rolling(_) => Code("canary_running"),
+            Self::AsideTag { .. } => Code("release_tag_taken"),
             Self::Store(error) => error.code(),
         }
     }
@@ -116,7 +160,7 @@ impl Explain for Error {
         match self {
             Self::NoApp(_) => Class::NotFound,
             Self::Forbidden(error) => error.class(),
-            Self::KeyReused(_) | Self::Rolling(_) => Class::Conflict,
+            Self::KeyReused(_) | Self::Rolling(_) | Self::AsideTag { .. } => Class::Conflict,
             Self::TextTooLong { .. } => Class::TooLarge,
             Self::Store(error) => error.class(),
         }
@@ -131,6 +175,7 @@ impl Explain for Error {
             Self::Rolling(_) => Some(
                 "deploy without --promote, or end it with `folio release rollout abort`".to_owned(),
             ),
+            Self::AsideTag { .. } => Some("choose another tag, such as `dev-2`".to_owned()),
             Self::Store(error) => error.hint(),
         }
     }
@@ -206,6 +251,11 @@ impl Folio {
         &self.settings.limits
     }
 
+    /// Where apps are found.
+    pub fn hosts(&self) -> &Hosts {
+        &self.settings.hosts
+    }
+
     /// Wakes whenever an entry was appended.
     pub fn head(&self) -> tokio::sync::watch::Receiver<u64> {
         self.ledger.head()
@@ -230,6 +280,7 @@ impl Folio {
         let rule = move |builder: &mut Builder<'_>| match builder.state.has_app(&known) {
             Ok(true) => {
                 refuse_promotion(builder)?;
+                release::refuse_aside(builder)?;
                 rule(builder)
             }
             Ok(false) => Err(Error::NoApp(known.clone()).into()),
@@ -374,8 +425,8 @@ impl Folio {
 }
 
 /// Refuses to have live follow a new release while a rollout moves it.
-fn refuse_promotion(builder: &Builder<'_>) -> Result<(), Error> {
-    if builder.releasing() != Releasing::Promote {
+pub(crate) fn refuse_promotion(builder: &Builder<'_>) -> Result<(), Error> {
+    if *builder.releasing() != Releasing::Promote {
         return Ok(());
     }
     match crate::canary::rollout(builder.state, builder.app())? {

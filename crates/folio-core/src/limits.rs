@@ -21,6 +21,8 @@ pub struct Limits {
     pub batch_bytes_max: u64,
     /// Digests in one question about what is missing.
     pub batch_nodes_max: u64,
+    /// Bytes of one bundle, which holds a whole app version.
+    pub bundle_bytes_max: u64,
     /// Bytes of one request that is not an upload.
     pub request_bytes_max: u64,
     /// Bytes of a description or reason.
@@ -84,6 +86,7 @@ impl Default for Limits {
             node_bytes_max: 16 * MIB,
             batch_bytes_max: 64 * MIB,
             batch_nodes_max: 100_000,
+            bundle_bytes_max: 8192 * MIB,
             request_bytes_max: 16 * MIB,
             text_bytes_max: 4096,
             alias_targets_max: 100,

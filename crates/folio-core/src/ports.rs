@@ -22,7 +22,7 @@ pub use error::StoreError;
 pub use executions::{Begun, ExecutionFilter, Executions, TaskOf};
 pub use ledger::{
     Ledger, Look, Migrated, Page, PendingBuild, Plan, Releases, StandingBinding, StandingCanary,
-    StandingRelease, StandingTrigger, State,
+    StandingDomain, StandingRelease, StandingTrigger, State,
 };
 pub use messages::{Inbox, Message, MessageError, Messages, Outgoing, Reader, Receipt};
 pub use queue::{Lease, Queue, Task};

@@ -4,6 +4,7 @@
 //! because of it, and what is live are one entry with the change. Start there. A release is never edited; whether
 //! it can be reached, the tags on it and what is live are pointers.
 
+mod aside;
 mod error;
 pub(crate) mod held;
 pub(crate) mod live;
@@ -23,6 +24,7 @@ use folio_model::{
     ReleaseState, Timestamp, VersionId, percent,
 };
 
+pub(crate) use self::aside::refuse as refuse_aside;
 pub use self::error::Error;
 pub use self::live::LiveMove;
 pub use self::make::{OverLimit, PinnedAt, Released};
@@ -127,7 +129,12 @@ impl Folio {
         self.commit(caller, &app.clone(), move |builder| {
             let version = history::app_version(builder.state, &app, &of)?;
             let releases = builder.state.releases(&app, Releases::Of(&version.id))?;
-            let reached = releases.into_iter().rev().find(|found| found.release.is_accessible());
+            let mut reached = None;
+            for found in releases.into_iter().rev() {
+                if reached.is_none() && aside::is_wanted(builder, &found)? {
+                    reached = Some(found);
+                }
+            }
             if let (Some(found), IfSame::Keep) = (reached, if_same) {
                 let standing = Standing::read(builder.state, &app)?;
                 return Ok(view::release(builder.state, &standing, found)?);
@@ -214,9 +221,21 @@ impl Standing {
         })
     }
 
-    /// The newest release that can be reached.
+    /// The newest release that can be reached and stands not aside.
     pub(crate) fn latest(&self) -> Option<&ReleaseId> {
-        self.accessible.last().map(|latest| &latest.id)
+        let mut public = self.accessible.iter().filter(|found| !found.release.aside);
+        public.next_back().map(|latest| &latest.id)
+    }
+
+    /// Whether a release that can be reached stands aside.
+    fn is_aside(&self, release: &ReleaseId) -> bool {
+        self.accessible.iter().any(|found| found.id == *release && found.release.aside)
+    }
+
+    /// How many tags count: those on releases that everybody sees.
+    fn tags_counted(&self, but: &ReleaseId) -> usize {
+        let counted = |(name, on): &&(ReleaseId, ReleaseId)| name != but && !self.is_aside(on);
+        self.tags.iter().filter(counted).count()
     }
 
     pub(crate) fn tags_on<'a>(
@@ -299,7 +318,8 @@ pub(crate) fn find(
             live.sole().cloned().ok_or_else(|| Error::Split(app.clone()))?
         }
         ReleaseRef::Latest => {
-            let latest = state.releases(app, Releases::Accessible)?.pop();
+            let found = state.releases(app, Releases::Accessible)?;
+            let latest = found.into_iter().rfind(|found| !found.release.aside);
             return latest.ok_or_else(|| Error::None(app.clone()));
         }
         ReleaseRef::Named(name) => tagged(state, app, name)?.unwrap_or_else(|| name.clone()),
@@ -338,6 +358,16 @@ pub(crate) fn reach(
         (ReleaseState::Expired, at) => Err(Error::Expired { app, release, at }),
         (ReleaseState::Deleted, at) => Err(Error::Deleted { app, release, at }),
     }
+}
+
+/// The release that a name means, if it can be reached and stands not aside.
+pub(crate) fn reach_public(
+    state: &dyn State,
+    app: &AppName,
+    at: &ReleaseRef,
+) -> Result<StandingRelease, Error> {
+    let found = reach(state, app, at)?;
+    if found.release.aside { Err(Error::Aside(found.id)) } else { Ok(found) }
 }
 
 /// Whether everything that a place names can be reached.

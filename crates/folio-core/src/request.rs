@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Pointer, Qualifier, Right,
+    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Pointer, Qualifier, ReleaseId, Right,
     RunSettings, VersionId,
 };
 use schemars::JsonSchema;
@@ -90,7 +90,7 @@ impl Caller {
 }
 
 /// What becomes of the app version that a change makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Releasing {
     /// It is released, and live if live follows.
     #[default]
@@ -99,6 +99,15 @@ pub enum Releasing {
     Hold,
     /// It is released, and live follows from here on.
     Promote,
+    /// It is released aside, under a tag, in place of what was there; everybody else sees nothing of it.
+    Aside(ReleaseId),
+}
+
+impl Releasing {
+    /// Whether what everybody sees stays as it is.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self, Self::Hold | Self::Aside(_))
+    }
 }
 
 /// An idempotency key and the request it was used for.

@@ -63,6 +63,14 @@ pub enum Error {
         /// Its app, if that is another.
         app: String,
     },
+    /// The host is another app's own.
+    #[error("host `{host}` is a domain of app `{app}`")]
+    ForeignDomain {
+        /// The host.
+        host: String,
+        /// The app that has it.
+        app: AppName,
+    },
     /// A placeholder's pattern is none.
     #[error("the pattern `{pattern}` in the path is not a regular expression: {why}")]
     Pattern {
@@ -110,6 +118,7 @@ impl Explain for Error {
             Self::NotARoute(_) => Code("other_trigger"),
             Self::NoPath | Self::NoTarget => Code("route_incomplete"),
             Self::Taken { .. } => Code("route_taken"),
+            Self::ForeignDomain { .. } => Code("domain_taken"),
             Self::Pattern { .. } | Self::Spec(_) => Code("bad_spec"),
             Self::TooManyTargets { .. } => Code("too_many_targets"),
             Self::Resolve(error) => error.code(),
@@ -122,7 +131,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Exists(_) | Self::Stale { .. } | Self::Taken { .. } => Class::Conflict,
-            Self::NotARoute(_) => Class::Conflict,
+            Self::NotARoute(_) | Self::ForeignDomain { .. } => Class::Conflict,
             Self::NoPath | Self::NoTarget | Self::Pattern { .. } | Self::Spec(_) => Class::Invalid,
             Self::TooManyTargets { .. } => Class::TooLarge,
             Self::Resolve(error) => error.class(),
@@ -146,6 +155,9 @@ impl Explain for Error {
             Self::Taken { other, .. } => format!(
                 "change it with `folio route update {other}`, delete it, or choose another path"
             ),
+            Self::ForeignDomain { app, .. } => {
+                format!("route it in app `{app}`, or choose another host")
+            }
             Self::Pattern { .. } => "write it as `{name:[0-9]+}`".to_owned(),
             Self::TooManyTargets { .. } => "use fewer, or raise `aliasTargetsMax`".to_owned(),
             Self::Spec(SnapshotError::Weights(_)) => {

@@ -224,14 +224,22 @@ pub(crate) fn check_spec(
     app: &AppName,
     spec: &TriggerSpec,
 ) -> Result<Result<(), String>, StoreError> {
-    let checked = match spec {
-        TriggerSpec::Timer(timer) => Schedule::of(timer).map(|_| ()).map_err(Error::from),
-        _ => Ok(()),
-    };
-    match checked.and_then(|()| check_tag(state, app, spec)) {
+    match check_when(spec).and_then(|()| check_tag(state, app, spec)) {
         Ok(()) => Ok(Ok(())),
         Err(Error::Folio(crate::folio::Error::Store(error))) => Err(error),
         Err(error) => Ok(Err(error.to_string())),
+    }
+}
+
+/// Says what is wrong with when a trigger calls, if anything is.
+pub(crate) fn check_schedule(spec: &TriggerSpec) -> Result<(), String> {
+    check_when(spec).map_err(|error| error.to_string())
+}
+
+fn check_when(spec: &TriggerSpec) -> Result<(), Error> {
+    match spec {
+        TriggerSpec::Timer(timer) => Schedule::of(timer).map(|_| ()).map_err(Error::from),
+        _ => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ use folio_core::secret::SecretFields;
 use folio_core::serving::{Meaning, Site};
 use folio_core::static_item::StaticFields;
 use folio_core::view::Done;
-use folio_model::{Kind, LiveMode, Owner, RoutePath, RuntimeKind, Target, UnitKey};
+use folio_model::{Kind, LiveMode, Owner, Qualifier, RoutePath, RuntimeKind, Target, UnitKey};
 use folio_testkit::sample;
 use folio_testkit::vault::TestVault;
 use serde_json::Value;
@@ -223,5 +223,58 @@ async fn a_release_means_the_same_code_after_its_package_moved_on_and_a_restart(
     let told = follow(&after.world).await;
     for now in [plan(&told, &release), plan(&follow(world).await, &release)] {
         assert_eq!((now.digest, now.code.tree), (then.digest, then.code.tree));
+    }
+}
+
+#[tokio::test]
+async fn going_back_to_older_content_is_a_change_and_goes_live() {
+    let world = running().await.world;
+    let mut seen = Vec::new();
+    for code in ["one", "two", "one"] {
+        let done = apply(&world, PLAIN, code).await;
+        assert!(done.changed, "{code}");
+        let live = world.folio.show_live(&app()).await.unwrap().shares[0].release.to_string();
+        assert_eq!(live, newest(&world).await);
+        let version = world.folio.version(&function("f"), &Qualifier::Latest).await.unwrap();
+        seen.push((version.number.get(), version.digest));
+    }
+    assert_eq!(seen.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(seen[0].1 == seen[2].1 && seen[0].1 != seen[1].1, "{seen:?}");
+}
+
+#[tokio::test]
+async fn after_a_rollback_no_number_and_no_id_is_given_again() {
+    let world = running().await.world;
+    let mut given = std::collections::BTreeSet::new();
+    for code in ["one", "two", "three"] {
+        apply(&world, PLAIN, code).await;
+        world.folio.roll_back_live(&world.caller, &app(), None).await.ok();
+        let version = world.folio.version(&function("f"), &Qualifier::Latest).await.unwrap();
+        assert!(given.insert(version.number.to_string()), "{code}");
+        assert!(given.insert(version.id.to_string()), "{code}");
+        assert!(given.insert(newest(&world).await), "{code}");
+    }
+    let first = folio_core::history::Moment::Number(folio_model::Number::FIRST);
+    world.folio.roll_back_group(&world.caller, &app(), first, Run::Real).await.unwrap();
+    let version = world.folio.version(&function("f"), &Qualifier::Latest).await.unwrap();
+    assert_eq!(version.number.get(), 4);
+    assert!(given.insert(version.id.to_string()) && given.insert(newest(&world).await));
+}
+
+#[tokio::test]
+async fn no_deploy_moves_a_tag() {
+    let world = running().await.world;
+    apply(&world, PLAIN, "one").await;
+    let (first, tag) = (newest(&world).await, "beta".parse().unwrap());
+    world
+        .folio
+        .tag_release(&world.caller, (&app(), &tag), &ReleaseRef::Latest, None)
+        .await
+        .unwrap();
+    for code in ["two", "three", "four", "five"] {
+        apply(&world, PLAIN, code).await;
+        let at = ReleaseRef::Named(tag.clone());
+        let tagged = world.folio.reach_release(&app(), &at).await.unwrap();
+        assert_eq!(tagged.label.id.as_str(), first, "{code}");
     }
 }

@@ -103,7 +103,7 @@ fn pinned<'t>(
     pin: &str,
 ) -> Result<&'t Arc<Release>, &'static str> {
     let id: ReleaseId = pin.parse().map_err(|_| "unknown")?;
-    let release = all.get(&id).ok_or("expired")?;
+    let release = all.get(&id).filter(|release| !release.shown.aside).ok_or("expired")?;
     match release.shown.age() < skew.oldest {
         true => Err("too-old"),
         false => Ok(release),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use folio_core::serving::Route;
 use http::Method;
 
-use self::hash::Named;
+pub(crate) use self::hash::Named;
 pub use methods::{Fit, Methods};
 pub use paths::{Found, Match, Paths};
 pub use patterns::Patterns;
@@ -33,6 +33,8 @@ pub struct Matcher {
     hosts: Named<OwnHost>,
     /// Routes without, by app.
     apps: Named<Paths<Arc<Served>>>,
+    /// Hosts of apps' own, with the apps.
+    domains: Named<Arc<str>>,
     patterns: Patterns,
 }
 
@@ -71,11 +73,32 @@ impl Matcher {
         &self.domain
     }
 
+    /// The table of other routes, in which apps have these domains. If they are others than before, all routes are added
+    /// anew: a host that becomes an app's own is no other's any more.
+    #[must_use]
+    pub(crate) fn with_domains(
+        &self,
+        domains: Named<Arc<str>>,
+        routes: Arc<Vec<Arc<Route>>>,
+    ) -> Self {
+        if self.domains == domains {
+            return self.with(routes);
+        }
+        let (domain, patterns) = (Arc::clone(&self.domain), self.patterns.clone());
+        Self { domain, patterns, domains, ..Self::default() }.with(routes)
+    }
+
+    /// The app whose domain a host is.
+    fn domain_of(&self, host: &Host<'_>) -> Option<&str> {
+        host.name().and_then(|name| self.domains.get(name)).map(|app| &**app)
+    }
+
     /// The app that a host is of, if it is of one.
     pub(crate) fn app_of<'a>(&'a self, host: &'a Host<'_>) -> Option<&'a str> {
         let own = host.name().and_then(|name| self.hosts.get(name));
         match (host.place(&self.domain), own) {
             (Place::App(app), _) | (Place::Release { app, .. }, None) => Some(app),
+            (Place::Elsewhere, _) if self.domain_of(host).is_some() => self.domain_of(host),
             // A host that several apps named has only the routes that named it.
             (_, Some(own)) => {
                 own.apps.keys().next().filter(|_| own.apps.len() == 1).map(|app| &**app)
@@ -146,7 +169,7 @@ impl Matcher {
         let own = match host.place(&self.domain) {
             Place::App(owner) => owner == app,
             Place::Release { .. } => false,
-            Place::Elsewhere => true,
+            Place::Elsewhere => self.domain_of(&host).is_none_or(|owner| owner == app),
         };
         host.name().filter(|_| own).map(Arc::from)
     }

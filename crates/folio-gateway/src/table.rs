@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use folio_core::serving::{Route, Shown, Site};
-use folio_model::ReleaseId;
+use folio_model::{DomainName, ReleaseId};
 use http::{HeaderValue, Method, StatusCode};
 
 use crate::assets::{self, Hit, Means, Mounts};
@@ -115,7 +115,13 @@ impl Table {
             apps.insert(Arc::from(site.app.as_str()), app);
         }
         let routes: Vec<_> = sites.iter().flat_map(|site| site.routes()).cloned().collect();
-        let live = self.live.with(Arc::new(routes));
+        let owned = |site: &Arc<Site>| {
+            let app: Arc<str> = site.app.as_str().into();
+            let named = |domain: &DomainName| (Arc::from(domain.as_str()), Arc::clone(&app));
+            site.domains.iter().map(named).collect::<Vec<_>>()
+        };
+        let domains = sites.iter().flat_map(owned).collect();
+        let live = self.live.with_domains(domains, Arc::new(routes));
         let hosts = shared_hosts(&live, &apps);
         Self { live, apps, hosts, patterns: self.patterns.clone() }
     }
@@ -286,7 +292,8 @@ impl App {
     /// A file that only another release has: a page that was loaded before a switch still asks for it. Its name says
     /// what it holds, so that it cannot be the wrong one.
     fn rescued(&self, path: &str) -> Option<Hit> {
-        let mut others: Vec<_> = self.releases.values().collect();
+        let public = self.releases.values().filter(|release| !release.shown.aside);
+        let mut others: Vec<_> = public.collect();
         others.sort_by_key(|release| std::cmp::Reverse(release.shown.age()));
         let mut hits = others.iter().filter_map(|release| release.mounts.find(path));
         hits.find(|hit| matches!(hit.means, Means::File(..)))

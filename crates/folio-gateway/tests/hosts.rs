@@ -2,7 +2,7 @@
 
 use folio_core::route::RouteFields;
 
-use crate::world::{World, exact, prefix};
+use crate::world::{World, caller, exact, prefix};
 
 async fn world() -> World {
     let world = World::new().await;
@@ -96,4 +96,40 @@ async fn all_that_names_a_host_has_to_agree() {
         let answer = world.client().await.ask(bytes).await;
         assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"), "{bytes}");
     }
+}
+
+#[tokio::test]
+async fn a_domain_is_the_apps_own_host_from_the_call_that_adds_it_on() {
+    let world = world().await;
+    let mut client = world.client().await;
+    let ask = async |client: &mut crate::client::Client, host: &str| {
+        let answer = client.ask(get("/x", host)).await;
+        match answer.status {
+            200 => answer.told("version").to_string(),
+            status => format!("{status} {}", answer.code()),
+        }
+    };
+    assert_eq!(ask(&mut client, "www.example.com").await, "404 host_not_found");
+    let (app, domain) = ("default".parse().unwrap(), "www.example.com".parse().unwrap());
+    world.folio.add_domain(&caller(), &app, &domain).await.unwrap();
+    for host in ["www.example.com", "WWW.Example.com.:8080"] {
+        assert_eq!(ask(&mut client, host).await, "\"echo@v1\"", "{host}");
+    }
+    for host in ["example.com", "a.www.example.com", "v1--www.example.com"] {
+        assert_eq!(ask(&mut client, host).await, "404 host_not_found", "{host}");
+    }
+    let named = "GET /x HTTP/1.1\r\nHost: www.example.com\r\nFolio-Release: nobody\r\n\r\n";
+    assert_eq!(client.ask(named).await.code(), "release_not_found");
+    world.folio.remove_domain(&caller(), &app, &domain).await.unwrap();
+    assert_eq!(ask(&mut client, "www.example.com").await, "404 host_not_found");
+}
+
+#[tokio::test]
+async fn a_domain_of_an_app_without_a_release_says_so() {
+    let world = world().await;
+    let (app, domain) = ("shop".parse().unwrap(), "shop.test".parse().unwrap());
+    world.folio.create_app(&caller(), &app).await.unwrap();
+    world.folio.add_domain(&caller(), &app, &domain).await.unwrap();
+    let answer = world.client().await.ask(get("/", "shop.test")).await;
+    assert_eq!((answer.status, answer.code().as_str()), (404, "no_live_release"));
 }

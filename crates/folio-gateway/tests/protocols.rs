@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::client::Client;
-use crate::world::{World, exact, prefix, settings};
+use crate::world::{World, caller, exact, prefix, settings};
 
 const CERTIFICATE: &[u8] = include_bytes!("fixtures/certificate.pem");
 const KEY: &[u8] = include_bytes!("fixtures/key.pem");
@@ -180,6 +180,30 @@ async fn a_host_with_a_certificate_of_its_own_is_known_by_it() {
     write("shop.example.crt", b"nonsense").unwrap();
     assert!(tls.reload().is_err());
     assert!(trusts("shop.example", SHOP_CERTIFICATE).await, "what is broken replaces nothing");
+}
+
+#[tokio::test]
+async fn a_domain_and_its_certificate_come_without_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let tls = Tls::from_pem(CERTIFICATE, KEY).unwrap();
+    let tls = tls.with_directory(directory.path().to_owned()).unwrap();
+    let world = World::with(Settings { tls: Some(tls.clone()), ..settings() }).await;
+    world.route(prefix("/"), "echo").await;
+    for (end, bytes) in [("crt", SHOP_CERTIFICATE), ("key", SHOP_KEY)] {
+        std::fs::write(directory.path().join(format!("shop.example.{end}")), bytes).unwrap();
+    }
+    assert_eq!(tls.reload().unwrap(), 1);
+    let ask = async || {
+        let stream = shaken(&world, "shop.example", (SHOP_CERTIFICATE, &[])).await.unwrap();
+        let request = "GET /x HTTP/1.1\r\nHost: shop.example\r\n\r\n";
+        Client::over(stream).ask(request).await.status
+    };
+    assert_eq!(ask().await, 404, "its certificate alone makes it nobody's app");
+    let (app, domain) = ("default".parse().unwrap(), "shop.example".parse().unwrap());
+    world.folio.add_domain(&caller(), &app, &domain).await.unwrap();
+    assert_eq!(ask().await, 200);
+    world.folio.remove_domain(&caller(), &app, &domain).await.unwrap();
+    assert_eq!(ask().await, 404);
 }
 
 #[test]

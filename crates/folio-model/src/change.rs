@@ -84,7 +84,7 @@ pub enum Edit {
         /// What is there now.
         to: Option<Draft>,
     },
-    /// A version is published. Its number is the unit's next.
+    /// A version is published. Its number is the unit's next or, where versions before it were left behind, a later one.
     Publish {
         /// The unit.
         uid: UnitUid,

@@ -11,6 +11,7 @@ pub mod canonical;
 mod change;
 mod config;
 mod digest;
+mod domain;
 mod environment;
 mod execution;
 mod id;
@@ -41,6 +42,7 @@ pub use canary::{
 pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
+pub use domain::{DomainName, DomainNameError};
 pub use environment::{EnvironmentSpec, Network, RunSettings, RuntimeKind};
 pub use execution::{
     Execution, ExecutionAsked, ExecutionEnd, ExecutionId, ExecutionMode, ExecutionOrigin,

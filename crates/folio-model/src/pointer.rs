@@ -1,7 +1,7 @@
 //! Pointers: the only things that move. An alias splits calls among versions of one function; a tag names a
 //! set of function versions across the app; a split says what a route's targets get now; a canary moves one of them.
-//! Of an app move what is live, its tags on releases, whether a release can be reached, and its plan. Marks are what is
-//! said about any object.
+//! Of an app move what is live, its tags on releases, whether a release can be reached, its plan, and its domains. Marks
+//! are what is said about any object.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AppName, AppPlan, Binding, Canary, Live, Marks, Name, Number, Release, ReleaseId, Target,
-    UnitUid, VersionId, VersionKey,
+    AppName, AppPlan, Binding, Canary, DomainName, Live, Marks, Name, Number, Release, ReleaseId,
+    Target, UnitUid, VersionId, VersionKey,
 };
 
 /// The whole of an alias's traffic, in basis points.
@@ -95,6 +95,11 @@ pub enum Pointer {
         /// The object's identity.
         object: Uuid,
     },
+    /// The app that a domain is of.
+    Domain {
+        /// The domain.
+        name: DomainName,
+    },
 }
 
 impl Pointer {
@@ -120,6 +125,7 @@ impl fmt::Display for Pointer {
             Self::Plan { .. } => f.write_str("the plan"),
             Self::Binding { id, .. } => write!(f, "binding {id}"),
             Self::Marks { .. } => f.write_str("the marks of an object"),
+            Self::Domain { name } => write!(f, "domain `{name}`"),
         }
     }
 }
@@ -148,6 +154,8 @@ pub enum Place {
     Binding(Box<Binding>),
     /// What is said about an object.
     Marks(Box<Marks>),
+    /// The app that a domain shows.
+    App(AppName),
 }
 
 impl Place {

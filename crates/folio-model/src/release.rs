@@ -63,6 +63,10 @@ pub struct Release {
     /// Since when it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+    /// Whether it stands aside: it is reached by its id and its tag, is never live or latest, and the plan does not
+    /// count it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
 }
 
 /// Whether a release can be reached.
@@ -82,6 +86,11 @@ impl Release {
     #[must_use]
     pub fn ended(&self, state: ReleaseState, at: Timestamp) -> Self {
         Self { state, ended_at: Some(at), ..self.clone() }
+    }
+
+    /// Whether it can be reached, and is one of those that everybody sees.
+    pub fn is_public(&self) -> bool {
+        self.is_accessible() && !self.aside
     }
 
     /// Whether it can be reached.

@@ -142,7 +142,16 @@ fn releases(state: &dyn State, app: &AppName) -> Result<Value, StoreError> {
         "tags": state.release_tags(app)?,
         "live": state.place(&live)?,
         "plan": state.place(&plan)?,
+        "domains": domains(state, app)?,
     }))
+}
+
+fn domains(state: &dyn State, app: &AppName) -> Result<Vec<Value>, StoreError> {
+    let found = state.domains(Some(app))?.into_iter().map(|found| {
+        let moves = moves(state, &Pointer::Domain { name: found.domain.clone() })?;
+        Ok(json!([found.domain, found.revision, moves]))
+    });
+    found.collect()
 }
 
 fn pending(state: &dyn State) -> Result<Vec<Value>, StoreError> {

@@ -8,9 +8,9 @@ use clap::{Args, Parser, Subcommand};
 use folio_model::AppName;
 
 use crate::command::{
-    alias, app, archive, binding, canary, config, environment, execution, function, history,
-    invoke, kinds, kubeconfig, maintenance, objects, package, release, route, secret, spec,
-    statics, storage, tag, token, trigger,
+    alias, app, archive, binding, canary, config, domain, environment, execution, function,
+    history, invoke, kinds, kubeconfig, maintenance, objects, package, release, route, secret,
+    spec, statics, storage, tag, token, trigger,
 };
 use crate::output::{Format, Output};
 use crate::{demo, serve};
@@ -113,6 +113,8 @@ pub(crate) enum Command {
     Spec(spec::Command),
     /// Give what changed in `folio.yaml`, or else in manifests, a version
     Deploy(spec::VersionApply),
+    /// Deploy with every save, where nobody else sees it, until interrupted
+    Dev(spec::dev::Dev),
     /// Write a `folio.yaml` to start an app from
     Init(spec::InitApp),
     /// Print the JSON Schema of `folio.yaml`, for editors
@@ -143,6 +145,9 @@ pub(crate) enum Command {
     /// Work with apps, and look at one now or at any earlier moment
     #[command(subcommand)]
     App(app::Command),
+    /// Work with domains: hosts of an app's own
+    #[command(subcommand)]
+    Domain(domain::Command),
     /// Work with tokens: who may do what
     #[command(subcommand)]
     Token(token::Command),

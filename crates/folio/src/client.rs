@@ -2,12 +2,13 @@
 //! connection does it once. Turns every refusal into a [`Problem`].
 
 use std::error::Error;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use folio_core::release::Released;
-use folio_model::Git;
+use folio_model::{Git, ReleaseId};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
@@ -37,7 +38,7 @@ pub(crate) struct Wishes {
     /// Why.
     pub(crate) reason: Option<String>,
     /// What becomes of the app version it makes, in the API's word.
-    pub(crate) releasing: Option<&'static str>,
+    pub(crate) releasing: Option<String>,
 }
 
 /// A change to ask for.
@@ -109,6 +110,11 @@ impl Client {
         Ok(Self { http, base, token: access.token.clone(), wishes })
     }
 
+    /// Has everything that is changed from now on released aside, under a tag.
+    pub(crate) fn release_aside(&mut self, tag: &ReleaseId) {
+        self.wishes.releasing = Some(format!("aside {tag}"));
+    }
+
     /// The server's address, without a slash at its end.
     pub(crate) fn server(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
@@ -156,7 +162,7 @@ impl Client {
         change: Change,
     ) -> Result<T> {
         let mut request = self.request(change.method, path, &change.query);
-        request = request.header("Idempotency-Key", uuid::Uuid::new_v4().to_string());
+        request = self.wishes.say(request, uuid::Uuid::new_v4());
         if let Some(body) = &change.body {
             request = request.json(body);
         }
@@ -166,21 +172,33 @@ impl Client {
         if let Some(git) = &change.git {
             request = request.header("Folio-Git", percent_encode(&serde_json::to_string(git)?));
         }
-        if let Some(reason) = &self.wishes.reason {
-            request = request.header("Folio-Reason", percent_encode(reason));
-        }
-        if let Some(releasing) = self.wishes.releasing {
-            request = request.header("Folio-Releasing", releasing);
-        }
         let again = request.try_clone();
         let answer: Value = match (self.answer(request).await, again) {
             (Err(error), Some(again)) if is_lost(&error) => self.answer(again).await,
             (answer, _) => answer,
         }?;
-        if let Some(released) = answer.get("release").filter(|released| released.is_object()) {
-            notice(serde_json::from_value(released.clone()).context(NOT_UNDERSTOOD)?);
-        }
-        serde_json::from_value(answer).context(NOT_UNDERSTOOD)
+        noticed(answer)
+    }
+
+    /// Sends a bundle, and again if the connection breaks.
+    pub(crate) async fn send_bundle<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        file: &Path,
+    ) -> Result<T> {
+        let key = uuid::Uuid::new_v4();
+        let send = async || {
+            let opened = tokio::fs::File::open(file).await;
+            let opened = opened.with_context(|| format!("cannot read `{}`", file.display()))?;
+            let request = self.wishes.say(self.request(Method::POST, path, &[]), key);
+            let request = request.header("Content-Type", folio_api::BUNDLE_MEDIA_TYPE);
+            self.answer(request.body(opened)).await
+        };
+        let answer: Value = match send().await {
+            Err(error) if is_lost(&error) => send().await,
+            answer => answer,
+        }?;
+        noticed(answer)
     }
 
     /// Asks something that changes nothing, with a body.
@@ -286,9 +304,31 @@ fn distrusted(base: &str, error: &rustls::Error) -> Problem {
 /// What is said of an answer that is not what this program knows.
 const NOT_UNDERSTOOD: &str = "the server's answer cannot be understood";
 
+impl Wishes {
+    /// Says them with a request that changes something.
+    fn say(&self, request: RequestBuilder, key: uuid::Uuid) -> RequestBuilder {
+        let mut request = request.header("Idempotency-Key", key.to_string());
+        if let Some(reason) = &self.reason {
+            request = request.header("Folio-Reason", percent_encode(reason));
+        }
+        if let Some(releasing) = &self.releasing {
+            request = request.header("Folio-Releasing", releasing);
+        }
+        request
+    }
+}
+
+/// Reads the answer to a change, and says what its release did.
+fn noticed<T: DeserializeOwned>(answer: Value) -> Result<T> {
+    if let Some(released) = answer.get("release").filter(|released| released.is_object()) {
+        notice(serde_json::from_value(released.clone()).context(NOT_UNDERSTOOD)?);
+    }
+    serde_json::from_value(answer).context(NOT_UNDERSTOOD)
+}
+
 /// Says what a release did that its author may not expect.
 fn notice(released: Released) {
-    let Released { id, pinned, unreleased, expired: _, over_limit } = released;
+    let Released { id, pinned, unreleased, expired: _, over_limit, aside: _ } = released;
     if unreleased > 0 {
         let versions = if unreleased == 1 { "version" } else { "versions" };
         output::talk(&format!("release {id} includes {unreleased} unreleased app {versions}"));
@@ -335,6 +375,13 @@ pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
 pub(crate) fn is_forgotten(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<Problem>();
     problem.is_some_and(|problem| problem.code.as_deref() == Some("documents_unknown"))
+}
+
+/// Whether a release that was named is not there, or no longer.
+pub(crate) fn is_unreleased(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<Problem>();
+    let code = problem.and_then(|problem| problem.code.as_deref());
+    matches!(code, Some("release_not_found" | "release_deleted" | "release_expired"))
 }
 
 /// Whether what was named is not there.

@@ -8,6 +8,7 @@ pub(crate) mod binding;
 pub(crate) mod canary;
 pub(crate) mod config;
 pub(crate) mod deleting;
+pub(crate) mod domain;
 pub(crate) mod environment;
 pub(crate) mod execution;
 pub(crate) mod function;
@@ -70,8 +71,8 @@ impl Session {
         let output = globals.format();
         let url = config.url(globals.server.as_deref());
         let releasing = match (globals.no_release, globals.promote) {
-            (true, _) => Some("hold"),
-            (false, true) => Some("promote"),
+            (true, _) => Some("hold".to_owned()),
+            (false, true) => Some("promote".to_owned()),
             (false, false) => None,
         };
         let wishes = Wishes { reason: globals.reason, releasing };
@@ -104,6 +105,9 @@ pub(crate) async fn run(cli: Cli, config: Config) -> Result<()> {
             clap_complete::generate(command.shell, &mut Cli::command(), "folio", &mut script);
             output::bytes(&script)
         }
+        Command::Dev(command) => {
+            Box::pin(spec::dev::run(Session::open(globals, &config)?, command)).await
+        }
         Command::Version => output::print(concat!("folio ", env!("CARGO_PKG_VERSION"))),
         command => Box::pin(ask(command, &Session::open(globals, &config)?)).await,
     }
@@ -135,6 +139,7 @@ async fn ask(command: Command, session: &Session) -> Result<()> {
         Command::Status => running::status(session).await,
         Command::Top => running::top(session).await,
         Command::App(command) => app::run(session, command).await,
+        Command::Domain(command) => domain::run(session, command).await,
         Command::Token(command) => token::run(session, command).await,
         Command::Whoami => token::whoami(session).await,
         Command::Kubeconfig(command) => kubeconfig::run(session, command).await,

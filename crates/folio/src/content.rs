@@ -9,6 +9,7 @@ mod walk;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use folio_core::ports::{Clock, SystemClock};
@@ -20,7 +21,7 @@ use self::cache::Cache;
 use self::hash::Hashed;
 pub(crate) use self::nodes::{Changed, Planned};
 use self::nodes::{Nodes, Ready};
-pub(crate) use self::walk::{Chosen, Except, Item};
+pub(crate) use self::walk::{Chosen, Except, Item, excluded};
 use self::walk::{Entry, Walked};
 use crate::memory;
 use crate::problem::Problem;
@@ -32,6 +33,8 @@ pub(crate) enum Given {
     Code(PathBuf),
     /// `--src` or `--deploy`: a directory, or an archive to unpack.
     Files(PathBuf),
+    /// A directory of which something is left out.
+    Except(PathBuf, Arc<Except>),
 }
 
 /// What a flag names, as it was found. Not read yet.
@@ -94,12 +97,16 @@ impl Lesson {
 pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
     match given {
         Given::Code(path) => code(path),
-        Given::Files(path) if metadata(path)?.is_dir() => {
-            let memory = caches.and_then(|caches| Memory::open(caches, path, "files"));
-            Ok(Found::Directory { path: path.clone(), walked: Walked::directory(path)?, memory })
-        }
+        Given::Files(path) if metadata(path)?.is_dir() => directory(path, None, caches),
         Given::Files(path) => archive(path),
+        Given::Except(path, except) => directory(path, Some(except), caches),
     }
+}
+
+fn directory(path: &Path, except: Option<&Except>, caches: Option<&Path>) -> Result<Found> {
+    let memory = caches.and_then(|caches| Memory::open(caches, path, "files"));
+    let walked = Walked::directory(path, except)?;
+    Ok(Found::Directory { path: path.to_owned(), walked, memory })
 }
 
 /// Files of anywhere that are published on behalf of a directory.

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use folio_core::Settings;
 use folio_core::ports::{Clock, SystemClock};
+use folio_core::{Hosts, Settings};
 use folio_gateway::Tls;
 use folio_run::jail::Mode;
 use jiff::SignedDuration;
@@ -121,6 +121,7 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         public_url: serve.public_url.as_deref().map(public_url).transpose()?,
         limits: limits::apply(&serve.limit)?,
         grace: Duration::try_from(serve.grace).context("--grace must not be negative")?,
+        hosts: Hosts::default(),
     };
     let secret_key = serve.secret_key.clone().or_else(|| config.secret_key.clone());
     let opening = Opening {

@@ -106,8 +106,13 @@ pub(super) fn releasing(headers: &HeaderMap) -> Result<Releasing, Refusal> {
         Some("hold") => Ok(Releasing::Hold),
         Some("promote") => Ok(Releasing::Promote),
         Some(other) => {
-            let what = format!("`Folio-Releasing: {other}` has no meaning");
-            Err(Refusal::bad(what, "send `release`, `hold` or `promote`, or leave it out"))
+            let refused = |why: String| {
+                let hint = "send `release`, `hold`, `promote` or `aside TAG`, or leave it out";
+                Refusal::bad(format!("`Folio-Releasing: {other}` has no meaning{why}"), hint)
+            };
+            let tag = other.strip_prefix("aside ").ok_or_else(|| refused(String::new()))?;
+            let tag = tag.trim().parse().map_err(|error| refused(format!(": {error}")))?;
+            Ok(Releasing::Aside(tag))
         }
     }
 }

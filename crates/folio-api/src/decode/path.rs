@@ -4,8 +4,8 @@ use folio_core::history::Moment;
 use folio_core::release::ReleaseRef;
 use folio_core::request::Which;
 use folio_model::{
-    AppName, Digest, ExecutionId, Kind, Name, Qualifier, ReleaseId, ReleaseIdError, UnitKey,
-    VersionId,
+    AppName, Digest, DomainName, ExecutionId, Kind, Name, Qualifier, ReleaseId, ReleaseIdError,
+    UnitKey, VersionId,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,6 +34,14 @@ pub(crate) struct StaticPath {
     pub(crate) app: AppName,
     /// The item.
     pub(crate) name: Name,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct DomainPath {
+    /// The app.
+    pub(crate) app: AppName,
+    /// The domain.
+    pub(crate) domain: DomainName,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

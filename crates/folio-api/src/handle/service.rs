@@ -12,8 +12,8 @@ pub(crate) async fn health(_: Folio, _: Anyone) -> Outcome<Answer<Health>> {
 }
 
 pub(crate) async fn about(folio: Folio, _: Anyone) -> Outcome<Answer<About>> {
-    let limits = *folio.limits();
-    Ok(Answer(About { name: "folio", version: env!("CARGO_PKG_VERSION"), limits }))
+    let (limits, hosts) = (*folio.limits(), folio.hosts().clone());
+    Ok(Answer(About { name: "folio", version: env!("CARGO_PKG_VERSION"), limits, hosts }))
 }
 
 pub(crate) async fn openapi(_: Folio, _: Ask) -> Outcome<Document> {

@@ -58,7 +58,7 @@ impl Folio {
             }
             let base = CanaryPlan { failure_status: 500, ..CanaryPlan::default() };
             let plan = new.fields.over(&base)?;
-            let to = release::reach(state, &app, &new.release)?;
+            let to = release::reach_public(state, &app, &new.release)?;
             let from = release::reach(state, &app, &ReleaseRef::Live)?;
             if from.id == to.id {
                 return Err(Error::Same(format!("release {}", to.id)));

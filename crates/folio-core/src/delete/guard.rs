@@ -235,7 +235,8 @@ fn pointing(state: &dyn State, pointer: &Pointer) -> Result<Referrer, StoreError
         | Pointer::ReleaseTag { .. }
         | Pointer::Live { .. }
         | Pointer::Plan { .. }
-        | Pointer::Marks { .. } => {
+        | Pointer::Marks { .. }
+        | Pointer::Domain { .. } => {
             Referrer { kind: "release".to_owned(), name: pointer.to_string() }
         }
     })

@@ -40,7 +40,7 @@ fn remove_unit(
     builder.push(Edit::DeleteUnit { uid: unit.uid, key: unit.key })
 }
 
-/// Takes away what leads to units and belongs to none.
+/// Takes away what leads to the app or its units and belongs to none.
 fn drop_pointers(builder: &mut Builder<'_>, app: &AppName) -> Result<(), StoreError> {
     for tag in builder.state.tags(app)? {
         let pointer = Pointer::Tag { app: app.clone(), name: tag.name };
@@ -53,6 +53,10 @@ fn drop_pointers(builder: &mut Builder<'_>, app: &AppName) -> Result<(), StoreEr
     for found in builder.state.bindings(Some(app))? {
         let pointer = Pointer::Binding { app: app.clone(), id: found.id };
         builder.point(pointer, Some(Place::Binding(Box::new(found.binding))), None)?;
+    }
+    for found in builder.state.domains(Some(app))? {
+        let pointer = Pointer::Domain { name: found.domain };
+        builder.point(pointer, Some(Place::App(found.app)), None)?;
     }
     Ok(())
 }

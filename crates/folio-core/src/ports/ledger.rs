@@ -5,9 +5,10 @@
 
 use async_trait::async_trait;
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, Binding, BuildRecord, Canary, Change, Digest, Entry, Kind,
-    Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag, Target, Timestamp,
-    TokenRecord, TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, Binding, BuildRecord, Canary, Change, Digest, DomainName,
+    Entry, Kind, Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag,
+    Target, Timestamp, TokenRecord, TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -132,6 +133,17 @@ pub struct StandingRelease {
     pub id: ReleaseId,
     /// What it shows, and whether it can be reached.
     pub release: Release,
+}
+
+/// A domain as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingDomain {
+    /// The domain.
+    pub domain: DomainName,
+    /// The app it shows.
+    pub app: AppName,
+    /// The ledger entry that made it so.
+    pub revision: u64,
 }
 
 /// Which releases of an app are meant.
@@ -335,6 +347,9 @@ pub trait State {
 
     /// The tags on releases of an app with the releases they are on, by name.
     fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError>;
+
+    /// The domains of an app, or of all, by name.
+    fn domains(&self, app: Option<&AppName>) -> Result<Vec<StandingDomain>, StoreError>;
 
     /// Every living app, by name.
     fn apps(&self) -> Result<Vec<AppName>, StoreError>;

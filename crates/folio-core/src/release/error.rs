@@ -113,6 +113,9 @@ pub enum Error {
         /// By what.
         referrers: Vec<Referrer>,
     },
+    /// It is for whoever tries something out.
+    #[error("release `{0}` stands aside: it can be reached, and be nothing else")]
+    Aside(ReleaseId),
     /// A release cannot take its own place.
     #[error("release `{0}` cannot be replaced by itself")]
     ReplacedByItself(ReleaseId),
@@ -153,6 +156,7 @@ impl Explain for Error {
             Self::TooManyTags { .. } | Self::TooManyKept { .. } => Code("release_tags_full"),
             Self::InUse { .. } => Code("in_use"),
             Self::ReplacedByItself(_) => Code("bad_request"),
+            Self::Aside(_) => Code("release_aside"),
             Self::History(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -171,7 +175,7 @@ impl Explain for Error {
             Self::TooManyTags { .. } | Self::TooManyKept { .. } | Self::InUse { .. } => {
                 Class::Conflict
             }
-            Self::Rolling(_) => Class::Conflict,
+            Self::Rolling(_) | Self::Aside(_) => Class::Conflict,
             Self::ReplacedByItself(_) | Self::Shares(_) => Class::Invalid,
             Self::Sticky(_) | Self::SkewTime(_) => Class::Invalid,
             Self::History(error) => error.class(),
@@ -224,6 +228,10 @@ impl Explain for Error {
                 }
             }
             Self::ReplacedByItself(_) => "name another release".to_owned(),
+            Self::Aside(_) => {
+                "release what it shows for everybody with `folio release create --app-version ...`"
+                    .to_owned()
+            }
             Self::History(error) => return error.hint(),
             Self::Folio(error) => return error.hint(),
         })

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::make::{go_live, replace_live};
-use super::{Error, ReleaseRef, ReleaseView, Standing, by_id, known, reach, view};
+use super::{Error, ReleaseRef, ReleaseView, Standing, by_id, known, reach, reach_public, view};
 use crate::builder::Builder;
 use crate::ports::{StandingRelease, State, StoreError};
 use crate::request::Caller;
@@ -52,7 +52,7 @@ impl Folio {
         let (app, to) = (app.clone(), to.clone());
         self.commit(caller, &app.clone(), move |builder| {
             refuse_if_rolling(builder.state, &app)?;
-            let found = reach(builder.state, &app, &to)?;
+            let found = reach_public(builder.state, &app, &to)?;
             builder.say(format!("set live to release {}", found.id));
             pin(builder, &app, found)
         })
@@ -95,7 +95,7 @@ impl Folio {
         self.commit(caller, &app.clone(), move |builder| {
             canary::end_rollout(builder, "live was rolled back")?;
             if let Some(to) = &to {
-                let found = reach(builder.state, &app, to)?;
+                let found = reach_public(builder.state, &app, to)?;
                 builder.say(format!("roll back to release {}", found.id));
                 return pin(builder, &app, found);
             }

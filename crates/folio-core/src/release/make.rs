@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::removal::{ExpiredRelease, Expiry, KeptRelease};
 use super::retention::{Fate, Sizes, judge};
-use super::{Standing, follows};
+use super::{Standing, aside, follows};
 use crate::builder::Builder;
 use crate::ports::{Releases, StandingRelease, StoreError};
 use crate::request::Releasing;
@@ -32,6 +32,9 @@ pub struct Released {
     /// What keeps more releases than the plan allows, if there are more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_limit: Option<OverLimit>,
+    /// The tag it is under, if it stands aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<ReleaseId>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -80,6 +83,10 @@ pub(super) fn of_app_version(
     let app = builder.app().clone();
     let mut standing = Standing::read(builder.state, &app)?;
     let unreleased = unreleased(builder, &app_version)?;
+    let aside = match builder.releasing() {
+        Releasing::Aside(tag) => Some(tag.clone()),
+        _ => None,
+    };
     let made = StandingRelease {
         id: builder.fresh_release_id()?,
         release: Release {
@@ -88,13 +95,19 @@ pub(super) fn of_app_version(
             created_at: builder.at(),
             state: ReleaseState::Accessible,
             ended_at: None,
+            aside: aside.is_some(),
         },
     };
     let pointer = Pointer::Release { app: app.clone(), id: made.id.clone() };
     builder.point(pointer, None, Some(Place::Release(made.release.clone())))?;
     standing.accessible.push(made.clone());
-    let pinned = match builder.releasing() == Releasing::Promote || follows(standing.live.as_ref())
-    {
+    if let Some(tag) = aside {
+        aside::put(builder, &mut standing, (&tag, &made))?;
+        builder.releases(Released::aside(made.id.clone(), tag));
+        return Ok((made, standing));
+    }
+    let promoted = *builder.releasing() == Releasing::Promote;
+    let pinned = match promoted || follows(standing.live.as_ref()) {
         true => {
             let live = Live::only(made.id.clone(), LiveMode::Following, builder.at());
             go_live(builder, &mut standing, live)?;
@@ -105,8 +118,16 @@ pub(super) fn of_app_version(
     let Expiry { expired, over_limit, .. } = expire(builder, &mut standing, None)?;
     let expired = expired.into_iter().map(|gone| gone.id).collect();
     let id = made.id.clone();
-    builder.releases(Released { id, pinned, unreleased, expired, over_limit });
+    builder.releases(Released { id, pinned, unreleased, expired, over_limit, aside: None });
     Ok((made, standing))
+}
+
+impl Released {
+    /// A release that everybody else sees nothing of.
+    fn aside(id: ReleaseId, tag: ReleaseId) -> Self {
+        let (pinned, expired, over_limit) = (None, Vec::new(), None);
+        Self { id, pinned, unreleased: 0, expired, over_limit, aside: Some(tag) }
+    }
 }
 
 impl PinnedAt {
@@ -163,13 +184,20 @@ pub(crate) fn expire(
             expiry.kept.push(KeptRelease { id, by });
             continue;
         };
+        if release.aside {
+            let found = StandingRelease { id: id.clone(), release };
+            aside::end(builder, standing, &found, ReleaseState::Expired)?;
+            expiry.expired.push(ExpiredRelease { id, why });
+            continue;
+        }
         let pointer = Pointer::Release { app: builder.app().clone(), id: id.clone() };
         let ended = release.ended(ReleaseState::Expired, builder.at());
         builder.point(pointer, Some(Place::Release(release)), Some(Place::Release(ended)))?;
         expiry.expired.push(ExpiredRelease { id, why });
     }
     standing.accessible.retain(|found| !expiry.expired.iter().any(|gone| gone.id == found.id));
-    let (limit, accessible) = (standing.plan.releases, expiry.kept.len() as u64);
+    let counted = expiry.kept.iter().filter(|kept| !standing.is_aside(&kept.id)).count();
+    let (limit, accessible) = (standing.plan.releases, counted as u64);
     expiry.over_limit = (accessible > u64::from(limit)).then(|| OverLimit {
         limit,
         accessible,
@@ -187,7 +215,8 @@ fn unreleased(builder: &Builder<'_>, of: &VersionId) -> Result<u64, StoreError> 
         if version.id == *of {
             continue;
         }
-        if !state.releases(app, Releases::Of(&version.id))?.is_empty() {
+        let releases = state.releases(app, Releases::Of(&version.id))?;
+        if releases.iter().any(|found| !found.release.aside) {
             break;
         }
         let held = state.entry(version.entry)?.is_some_and(|entry| entry.unreleased);

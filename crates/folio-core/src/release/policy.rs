@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::retention::Sizes;
-use super::{Error, ReleaseRef, ReleaseView, Standing, find, known, plan, reach, view};
+use super::{Error, ReleaseRef, ReleaseView, Standing, find, known, plan, reach_public, view};
 use crate::Folio;
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
@@ -100,7 +100,7 @@ impl Folio {
         let (app, which) = (app.clone(), which.clone());
         self.commit(caller, &app.clone(), move |builder| {
             let found = match keeping {
-                Keeping::Keep => reach(builder.state, &app, &which)?,
+                Keeping::Keep => reach_public(builder.state, &app, &which)?,
                 Keeping::LetGo => find(builder.state, &app, &which)?,
             };
             let standing = Standing::read(builder.state, &app)?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::live::refuse_if_rolling;
 use super::make::{OverLimit, expire, go_live};
-use super::{Error, ReleaseRef, ReleaseView, Standing, reach, view};
+use super::{Error, ReleaseRef, ReleaseView, Standing, reach, reach_public, view};
 use crate::builder::Builder;
 use crate::ports::StandingRelease;
 use crate::request::Caller;
@@ -127,7 +127,7 @@ fn replace(
     found: &StandingRelease,
     other: &ReleaseRef,
 ) -> Result<(), Error> {
-    let other = reach(builder.state, builder.app(), other)?;
+    let other = reach_public(builder.state, builder.app(), other)?;
     if other.id == found.id {
         return Err(Error::ReplacedByItself(found.id.clone()));
     }

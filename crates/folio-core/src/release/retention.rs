@@ -7,7 +7,7 @@ use std::time::Duration;
 use folio_model::{Digest, ReleaseId, Retention, Timestamp};
 use jiff::tz::TimeZone;
 
-use super::Standing;
+use super::{Standing, aside};
 use crate::ports::StandingRelease;
 
 /// What each release holds, with its bytes.
@@ -28,7 +28,7 @@ pub(super) struct Fate {
 impl Fate {
     /// Whether it may expire where there are too many.
     fn is_free(&self) -> bool {
-        self.expires.is_none() && self.kept_by.is_empty()
+        self.expires.is_none() && self.kept_by.is_empty() && !self.found.release.aside
     }
 }
 
@@ -40,13 +40,14 @@ pub(super) fn judge(standing: &Standing, now: Timestamp, sizes: Option<&Sizes>) 
         .map(|found| {
             let mut kept_by = standing.protectors(&found.id);
             kept_by.extend(stayed_with(standing, &found.id, now));
-            Fate { found: found.clone(), kept_by, rules: Vec::new(), expires: None }
+            let expires = forsaken(found, now);
+            Fate { found: found.clone(), kept_by, rules: Vec::new(), expires }
         })
         .collect();
     let retention = &standing.plan.policy.retention;
     if retention.chooses() {
         let mut chosen = chosen(&standing.accessible, retention, now);
-        for fate in &mut fates {
+        for fate in fates.iter_mut().filter(|fate| !fate.found.release.aside) {
             fate.rules = chosen.remove(&fate.found.id).unwrap_or_default();
             if fate.kept_by.is_empty() && fate.rules.is_empty() {
                 fate.expires = Some("no rule of the app keeps it".to_owned());
@@ -57,12 +58,20 @@ pub(super) fn judge(standing: &Standing, now: Timestamp, sizes: Option<&Sizes>) 
         within(&mut fates, budget, sizes);
     }
     let limit = standing.plan.releases as usize;
-    let stay = fates.iter().filter(|fate| fate.expires.is_none()).count();
+    let counts = |fate: &&Fate| fate.expires.is_none() && !fate.found.release.aside;
+    let stay = fates.iter().filter(counts).count();
     let free = fates.iter_mut().filter(|fate| fate.is_free());
     for fate in free.take(stay.saturating_sub(limit)) {
         fate.expires = Some(format!("the plan allows {limit}"));
     }
     fates
+}
+
+/// Why a release aside goes: it was not renewed for long, so whoever made it is most likely gone.
+fn forsaken(found: &StandingRelease, now: Timestamp) -> Option<String> {
+    let age = Duration::try_from(now.duration_since(found.release.created_at)).unwrap_or_default();
+    let gone = found.release.aside && age > aside::AGE_MAX;
+    gone.then(|| "it stands aside, and was not renewed for a day".to_owned())
 }
 
 /// Clients that began with a release stay with it for a while after it was live.
@@ -81,7 +90,8 @@ fn chosen(
 ) -> BTreeMap<ReleaseId, Vec<String>> {
     let mut chosen = BTreeMap::new();
     let (mut days, mut weeks) = (BTreeSet::new(), BTreeSet::new());
-    for (rank, StandingRelease { id, release }) in accessible.iter().rev().enumerate() {
+    let public = accessible.iter().rev().filter(|found| !found.release.aside);
+    for (rank, StandingRelease { id, release }) in public.enumerate() {
         let age = Duration::try_from(now.duration_since(release.created_at)).unwrap_or_default();
         let date = release.created_at.to_zoned(TimeZone::UTC).date();
         let week = date.iso_week_date();
@@ -129,6 +139,7 @@ mod tests {
                 created_at: at.parse().unwrap(),
                 state: ReleaseState::Accessible,
                 ended_at: None,
+                aside: false,
             },
         };
         let policy = ReleasePolicy { retention, ..ReleasePolicy::default() };
@@ -203,5 +214,19 @@ mod tests {
             (at("b1"), ended("2026-01-13T10:30:00Z")),
         ];
         assert_eq!(kept(&standing, None), ["a1", "a2", "c1", "c3"]);
+    }
+
+    #[test]
+    fn releases_aside_are_not_counted_and_go_when_they_are_not_renewed() {
+        let mut standing = standing(&MADE, Retention { newest: Some(2), ..Retention::default() });
+        for (at, tag) in [(3, "dev-old"), (6, "dev-new")] {
+            standing.accessible[at].release.aside = true;
+            let release = standing.accessible[at].id.clone();
+            standing.tags.push((tag.parse().unwrap(), release));
+        }
+        assert_eq!(standing.latest().map(ReleaseId::as_str), Some("c2"));
+        assert_eq!(kept(&standing, None), ["c1", "c2", "c3"]);
+        standing.plan.releases = 1;
+        assert_eq!(kept(&standing, None), ["c2", "c3"], "the plan does not count it");
     }
 }

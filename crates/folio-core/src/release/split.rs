@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::live::refuse_if_rolling;
 use super::make::go_live;
-use super::{Error, ReleaseRef, Standing, known, reach};
+use super::{Error, ReleaseRef, Standing, known, reach_public};
 use crate::Folio;
 use crate::request::Caller;
 use crate::view::Done;
@@ -73,7 +73,7 @@ impl Folio {
             refuse_if_rolling(builder.state, &app)?;
             let mut shares = Vec::new();
             for (release, weight) in &split.shares {
-                let found = reach(builder.state, &app, release)?;
+                let found = reach_public(builder.state, &app, release)?;
                 shares.push(LiveShare { release: found.id, weight: *weight });
             }
             let live = Live::shared(shares, builder.at())?;

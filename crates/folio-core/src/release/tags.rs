@@ -30,7 +30,10 @@ impl Folio {
                 return Err(Error::TagMoved { tag: tag.clone(), on: now });
             }
             let mut standing = Standing::read(builder.state, &app)?;
-            let others = standing.tags.iter().filter(|(name, _)| *name != tag).count();
+            if found.release.aside {
+                return Err(Error::Aside(found.id));
+            }
+            let others = standing.tags_counted(&tag);
             let limit = standing.plan.tagged;
             if others >= limit as usize {
                 return Err(Error::TooManyTags { app: app.clone(), limit });
@@ -80,6 +83,6 @@ impl Folio {
 }
 
 /// The tag as an id of a version would be written; every tag could be one.
-fn as_version(tag: &ReleaseId) -> folio_model::VersionId {
+pub(super) fn as_version(tag: &ReleaseId) -> folio_model::VersionId {
     tag.as_str().parse().expect("what fits a host name and is no number is an id")
 }

@@ -43,6 +43,9 @@ pub struct ReleaseLabel {
     /// The tags on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<ReleaseId>,
+    /// Whether it stands aside: it is never latest or live, and the plan does not count it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
 }
 
 /// An app version, and what it was released as.
@@ -86,6 +89,7 @@ fn label(standing: &Standing, found: &StandingRelease) -> ReleaseLabel {
         latest: standing.latest() == Some(&found.id),
         live: standing.live_share(&found.id),
         tags: standing.tags_on(&found.id).cloned().collect(),
+        aside: found.release.aside,
     }
 }
 
@@ -96,6 +100,9 @@ pub(crate) fn app_version(
     version: AppVersion,
 ) -> Result<AppVersionView, StoreError> {
     let releases = state.releases(&version.app, Releases::Of(&version.id))?;
-    let releases = releases.iter().rev().map(|found| label(standing, found)).collect();
+    // Those aside come and go with every save; only one that is there is worth a word.
+    let seen = releases.iter().rev();
+    let seen = seen.filter(|found| !found.release.aside || found.release.is_accessible());
+    let releases = seen.map(|found| label(standing, found)).collect();
     Ok(AppVersionView { version, releases })
 }

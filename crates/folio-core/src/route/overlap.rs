@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use folio_model::{Edit, Kind, PathTemplate, RoutePath, RouteSpec, TriggerSpec, UnitKey, UnitUid};
 
 use super::Error;
+use crate::domain;
 use crate::ports::{Page, StandingTrigger, State, StoreError};
 
 /// How large a placeholder's compiled pattern may be.
@@ -35,13 +36,16 @@ impl Paths {
         *self.lock() = Rows::default();
     }
 
-    /// Refuses a route whose host, path and a method another route has.
+    /// Refuses a route whose host, path and a method another route has, or whose host is another app's.
     pub(super) fn check(
         &self,
         state: &dyn State,
         key: &UnitKey,
         spec: &RouteSpec,
     ) -> Result<(), Error> {
+        if let Some(foreign) = foreign(state, key, spec)? {
+            return Err(foreign);
+        }
         let mut rows = self.lock();
         rows.catch_up(state)?;
         let same = rows.by_shape.get(&shape(&spec.path)).into_iter().flatten();
@@ -121,6 +125,9 @@ pub(crate) fn taken(
     (key, spec): (&UnitKey, &RouteSpec),
     stays: impl Fn(UnitUid) -> bool,
 ) -> Result<Option<Error>, StoreError> {
+    if let Some(foreign) = foreign(state, key, spec)? {
+        return Ok(Some(foreign));
+    }
     let others = state.triggers()?.into_iter().filter(|other| stays(other.unit.uid));
     let mut others = others.map(|StandingTrigger { unit, spec: theirs }| {
         let TriggerSpec::Http(theirs) = theirs else { return None };
@@ -148,7 +155,8 @@ pub(crate) fn clashes(
     for (place, (key, spec)) in wanted.iter().enumerate() {
         let same = by_shape.entry(shape(&spec.path)).or_default();
         let taken = same.iter().find_map(|other| clash((key, spec), *other));
-        found.extend(taken.map(|error| (place, error)));
+        let refused = foreign(state, key, spec)?.or(taken);
+        found.extend(refused.map(|error| (place, error)));
         same.push((key, spec));
     }
     Ok(found)
@@ -171,6 +179,17 @@ fn clash(
         other: other.name.clone(),
         app: if same_app { String::new() } else { other.app.to_string() },
     })
+}
+
+/// The refusal of a route whose host is another app's domain.
+fn foreign(
+    state: &dyn State,
+    key: &UnitKey,
+    spec: &RouteSpec,
+) -> Result<Option<Error>, StoreError> {
+    let Some(host) = &spec.host else { return Ok(None) };
+    let found = domain::of_another(state, &key.app, host)?;
+    Ok(found.map(|found| Error::ForeignDomain { host: host.clone(), app: found.app }))
 }
 
 /// What two paths have in common that match the same: the names of placeholders are left out.

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use folio_model::{
-    AppName, Kind, LiveShare, Name, Number, Placement, Qualifier, Reference, ReleaseId, RouteSpec,
-    Skew, Snapshot, StaticSpec, Sticky, Subject, TriggerSpec, UnitKey, UnitUid, VersionId,
+    AppName, DomainName, Kind, LiveShare, Name, Number, Placement, Qualifier, Reference, ReleaseId,
+    RouteSpec, Skew, Snapshot, StaticSpec, Sticky, Subject, TriggerSpec, UnitKey, UnitUid,
+    VersionId,
 };
 
 use super::assets::Asset;
@@ -31,6 +32,7 @@ pub(super) struct SiteReading {
     pub(super) live: Vec<LiveShare>,
     pub(super) sticky: Option<Sticky>,
     pub(super) skew: Option<SiteSkew>,
+    pub(super) domains: Vec<DomainName>,
 }
 
 /// What was read of a release.
@@ -44,6 +46,7 @@ pub(super) enum Shows {
         number: Number,
         rows: Vec<(UnitUid, RowReading)>,
         assets: Vec<(UnitUid, AssetReading)>,
+        aside: bool,
     },
 }
 
@@ -101,8 +104,9 @@ pub(super) fn read_site(
         Some(skew) => Some(site_skew(state, app, skew)?),
         None => None,
     };
+    let domains = state.domains(Some(app))?.into_iter().map(|found| found.domain).collect();
     let (app, tags) = (app.clone(), standing.tags);
-    Ok(SiteReading { app, as_of, exists, releases, tags, latest, live, sticky, skew })
+    Ok(SiteReading { app, as_of, exists, releases, tags, latest, live, sticky, skew, domains })
 }
 
 fn site_skew(state: &dyn State, app: &AppName, skew: &Skew) -> Result<SiteSkew, StoreError> {
@@ -150,8 +154,8 @@ impl SiteReader<'_> {
             }
             _ => (self.all_rows(&map)?, self.all_assets(&map)?),
         };
-        let (id, app_version) = (found.id.clone(), version.id);
-        Ok(Shows::Read { id, app_version, number: version.number, rows, assets })
+        let (id, app_version, aside) = (found.id.clone(), version.id, found.release.aside);
+        Ok(Shows::Read { id, app_version, number: version.number, rows, assets, aside })
     }
 
     /// What differs between two app versions; nothing if they are too far apart to tell.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use folio_model::{
-    AppName, Edit, Entry, Name, Number, Pointer, Qualifier, Reference, ReleaseId, RouteSpec,
-    Sticky, Subject, UnitUid, VersionId,
+    AppName, DomainName, Edit, Entry, Name, Number, Pointer, Qualifier, Reference, ReleaseId,
+    RouteSpec, Sticky, Subject, UnitUid, VersionId,
 };
 
 use super::assets::Asset;
@@ -49,6 +49,8 @@ pub struct Site {
     pub sticky: Option<Sticky>,
     /// How long a client stays with the release it began with.
     pub skew: Option<SiteSkew>,
+    /// The hosts of its own, beside those below the platform's domain.
+    pub domains: Vec<DomainName>,
 }
 
 /// How long a client stays with the release it began with.
@@ -81,6 +83,8 @@ pub struct Shown {
     pub(super) rows: BTreeMap<UnitUid, Row>,
     /// What it answered where nobody asked for it by name.
     pub meter: Arc<Meter>,
+    /// Whether it stands aside, and is only for who asks for it by name.
+    pub aside: bool,
 }
 
 /// A route and what it was made from.
@@ -103,6 +107,7 @@ impl Shown {
             items: BTreeMap::new(),
             rows: BTreeMap::new(),
             meter: Arc::default(),
+            aside: false,
         })
     }
 
@@ -229,6 +234,7 @@ fn is_shown(pointer: &Pointer) -> bool {
             | Pointer::Live { .. }
             | Pointer::Plan { .. }
             | Pointer::Split { .. }
+            | Pointer::Domain { .. }
     )
 }
 
@@ -298,7 +304,7 @@ impl Folio {
         for shows in reading.releases {
             let shown = match shows {
                 Shows::Known(shown) => shown,
-                Shows::Read { id, app_version, number, rows, assets } => {
+                Shows::Read { id, app_version, number, rows, assets, aside } => {
                     let mut made = BTreeMap::new();
                     for (uid, row) in rows {
                         made.insert(uid, self.row(&reading.app, row).await?);
@@ -319,6 +325,7 @@ impl Folio {
                         items,
                         rows,
                         meter,
+                        aside,
                     })
                 }
             };
@@ -329,8 +336,8 @@ impl Folio {
             Some((shown, share.weight))
         });
         let (live, tags) = (live.collect(), reading.tags.into_iter().collect());
-        let SiteReading { app, latest, sticky, skew, .. } = reading;
-        Ok(Site { app, live, tags, latest, releases, sticky, skew })
+        let SiteReading { app, latest, sticky, skew, domains, .. } = reading;
+        Ok(Site { app, live, tags, latest, releases, sticky, skew, domains })
     }
 
     /// Static items by unit and by name.

@@ -200,6 +200,11 @@ fn moved_again(
     {
         return Ok(Some(pointer.to_string()));
     }
+    if let (Pointer::Domain { .. }, Place::App(app)) = (pointer, to)
+        && !state.has_app(app)?
+    {
+        return Ok(Some(pointer.to_string()));
+    }
     for target in to.versions(pointer) {
         if !reversal.survives(state, target)? {
             return Ok(Some(pointer.to_string()));

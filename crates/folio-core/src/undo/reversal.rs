@@ -268,7 +268,9 @@ fn is_of_marks(edit: &Edit) -> bool {
 
 /// Whether a step is about what can be reached, which follows from what was changed.
 pub(super) fn is_of_releases(edit: &Edit) -> bool {
-    matches!(edit, Edit::Move { pointer: Pointer::Release { .. } | Pointer::Live { .. }, .. })
+    let Edit::Move { pointer, .. } = edit else { return false };
+    // A change that makes a version moves a tag only for a release that stands aside.
+    matches!(pointer, Pointer::Release { .. } | Pointer::ReleaseTag { .. } | Pointer::Live { .. })
 }
 
 /// A version goes and returns with the description it has now, not the one it had when the entry was written.

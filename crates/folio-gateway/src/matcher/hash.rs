@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys no client chooses.
-pub(super) type Named<V> = HashMap<std::sync::Arc<str>, V, BuildHasherDefault<Fnv>>;
+pub(crate) type Named<V> = HashMap<std::sync::Arc<str>, V, BuildHasherDefault<Fnv>>;
 
 /// FNV-1a.
 #[derive(Debug, Clone)]
-pub(super) struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {

@@ -206,7 +206,7 @@ impl Rows {
         waits: bool,
     ) -> Result<(), StoreError> {
         let what = || format!("the next version of {}", unit.key);
-        ensure(version.number == unit.next_number, what)?;
+        ensure(version.number >= unit.next_number, what)?;
         let id = (unit.uid, version.id.clone());
         ensure(!self.ids.has(&id), || format!("version `{}` of {}", version.id, unit.key))?;
         self.has_snapshot(version.snapshot)?;

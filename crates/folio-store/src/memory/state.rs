@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use folio_core::ports::{
-    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
+    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingDomain, StandingRelease,
     StandingTrigger, State, StoreError,
 };
 use folio_model::{
@@ -339,6 +339,19 @@ impl State for Rows {
                 _ => None,
             });
         Ok(tags.collect())
+    }
+
+    fn domains(&self, app: Option<&AppName>) -> Result<Vec<StandingDomain>, StoreError> {
+        let domains =
+            self.app_pointers.range(..).filter_map(|(pointer, place)| match (pointer, place) {
+                (Pointer::Domain { name }, Place::App(of)) if app.is_none_or(|app| app == of) => {
+                    let revision = self.moves.get(pointer).and_then(|moves| moves.last().copied());
+                    let (domain, app) = (name.clone(), of.clone());
+                    Some(StandingDomain { domain, app, revision: revision.unwrap_or(0) })
+                }
+                _ => None,
+            });
+        Ok(domains.collect())
     }
 
     fn apps(&self) -> Result<Vec<AppName>, StoreError> {

@@ -29,6 +29,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/014_token_terms.sql")),
     Step::plain(include_str!("../schema/015_marks.sql")),
     Step::plain(include_str!("../schema/016_executions.sql")),
+    Step::plain(include_str!("../schema/017_domains.sql")),
 ];
 
 /// What turns one schema into the next.

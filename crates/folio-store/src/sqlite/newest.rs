@@ -2,7 +2,7 @@
 //! holds.
 
 use folio_core::ports::{
-    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
+    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingDomain, StandingRelease,
     StandingTrigger, State, StoreError,
 };
 use folio_model::{
@@ -308,6 +308,10 @@ impl State for Newest<'_> {
 
     fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
         self.seen().release_tags(app)
+    }
+
+    fn domains(&self, app: Option<&AppName>) -> Result<Vec<StandingDomain>, StoreError> {
+        self.seen().domains(app)
     }
 
     fn apps(&self) -> Result<Vec<AppName>, StoreError> {

@@ -2,7 +2,7 @@
 //! Every lookup is by index; the queries are in the modules below, named after what they read.
 
 use folio_core::ports::{
-    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingRelease,
+    Page, PendingBuild, Releases, StandingBinding, StandingCanary, StandingDomain, StandingRelease,
     StandingTrigger, State, StoreError,
 };
 use folio_model::{
@@ -261,6 +261,10 @@ impl State for Seen<'_> {
 
     fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
         pointers::release_tags(self.0, app)
+    }
+
+    fn domains(&self, app: Option<&AppName>) -> Result<Vec<StandingDomain>, StoreError> {
+        pointers::domains(self.0, app)
     }
 
     fn apps(&self) -> Result<Vec<AppName>, StoreError> {

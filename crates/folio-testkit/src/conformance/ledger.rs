@@ -72,6 +72,7 @@ pub async fn all(ledger: &dyn Ledger) {
     pointers_move_only_from_where_they_are(ledger).await;
     routes_and_canaries_move_as_pointers_do(ledger).await;
     marks_move_as_pointers_do(ledger).await;
+    domains_are_of_one_app(ledger).await;
     pointers_point_at_surviving_versions_only(ledger).await;
     a_version_knows_what_points_at_it(ledger).await;
     moves_are_remembered_after_a_pointer_is_gone(ledger).await;

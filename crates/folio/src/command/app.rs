@@ -1,5 +1,7 @@
 //! `folio app`: apps, how much they may have, and the whole of one, now and at every moment before.
 
+mod bundle;
+
 use std::fmt::Write;
 
 use anyhow::Result;
@@ -35,6 +37,10 @@ pub(crate) enum Command {
     Show(Show),
     /// Show which units differ between two app versions
     Diff(Diff),
+    /// Write an app version with all that it needs to one file, by default the newest
+    Export(bundle::Export),
+    /// Make an app of a file that was exported, here or elsewhere
+    Import(bundle::Import),
 }
 
 /// Which app.
@@ -145,6 +151,8 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             };
             session.output.item(&view, |view| details(app.as_str(), view))
         }
+        Command::Export(export) => bundle::export(session, export).await,
+        Command::Import(import) => bundle::import(session, import).await,
         Command::Diff(Diff { from, to }) => {
             let query = [("from", from), ("to", to)];
             let path = ["apps", app.as_str(), "compare"];
@@ -279,7 +287,7 @@ mod tests {
     fn label(id: &str, latest: bool, live: Option<u32>, tags: &[&str]) -> ReleaseLabel {
         let tags = tags.iter().map(|tag| tag.parse().unwrap()).collect();
         let id = id.parse().unwrap();
-        ReleaseLabel { id, state: ReleaseState::Accessible, latest, live, tags }
+        ReleaseLabel { id, state: ReleaseState::Accessible, latest, live, tags, aside: false }
     }
 
     #[test]

@@ -284,6 +284,9 @@ pub(crate) fn label(label: &ReleaseLabel) -> String {
     if label.latest {
         text.push_str(", latest");
     }
+    if label.aside {
+        text.push_str(", aside");
+    }
     match label.live {
         Some(FULL_WEIGHT) => text.push_str(", tag: live"),
         Some(share) => text.push_str(&format!(", tag: live {}", percent(share))),
@@ -313,7 +316,9 @@ fn names(label: &ReleaseLabel) -> String {
         FULL_WEIGHT => "live".to_owned(),
         share => format!("live {}", percent(share)),
     });
-    join(latest.into_iter().chain(live).chain(label.tags.iter().map(ToString::to_string)))
+    let aside = label.aside.then(|| "aside".to_owned());
+    let tags = label.tags.iter().map(ToString::to_string);
+    join(latest.into_iter().chain(live).chain(aside).chain(tags))
 }
 
 fn state(state: ReleaseState) -> &'static str {

@@ -1,6 +1,7 @@
 //! `folio spec` and `folio deploy`: a directory of manifests, applied as one.
 
 mod applying;
+pub(crate) mod dev;
 pub(super) mod show;
 mod watch;
 
@@ -91,7 +92,7 @@ pub(crate) struct Validate {
 }
 
 /// How to apply.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Applying {
     /// A file with patterns of files to leave out [default: `.specignore` in the directory]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -16,8 +17,9 @@ use tokio::task::spawn_blocking;
 
 use super::{Session, settings, unit};
 use crate::client::{Change, Items};
-use crate::content::{self, Given};
+use crate::content::{self, Except, Given};
 use crate::output::{Details, Format, Table};
+use crate::problem::Problem;
 use crate::spec::static_name;
 use crate::upload;
 
@@ -61,6 +63,9 @@ pub(crate) struct Deploy {
     /// Let browsers keep files for a time, such as `1h`, without asking again
     #[arg(long, value_name = "TIME", value_parser = settings::time)]
     expires: Option<std::time::Duration>,
+    /// Leave out what matches this pattern, relative to the directory that SRC is in; repeat it for more
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
     /// Read every file again, even if it has not changed since it was last deployed
     #[arg(long)]
     no_cache: bool,
@@ -136,9 +141,15 @@ async fn deploy(session: &Session, items: &[&str], what: Deploy) -> Result<()> {
 async fn put(session: &Session, what: &Deploy) -> Result<ContentRef> {
     let Server { limits } = session.client.get(&[], &[]).await?;
     // A file is served as it is, also if it is an archive.
-    let given = match what.src.is_file() {
-        true => Given::Code(what.src.clone()),
-        false => Given::Files(what.src.clone()),
+    let src = what.src.clone();
+    let except = Except::beside(&src, &what.exclude)?;
+    let given = match (src.is_file(), what.exclude.is_empty()) {
+        (true, _) if except.has(&src) => {
+            return Err(Problem::new(format!("nothing is left of `{}`", src.display())).into());
+        }
+        (true, _) => Given::Code(src),
+        (false, true) => Given::Files(src),
+        (false, false) => Given::Except(src, Arc::new(except)),
     };
     let caches = session.cache.clone().filter(|_| !what.no_cache);
     let (asked, memories) = (given.clone(), caches.clone());

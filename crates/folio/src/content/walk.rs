@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
-use globset::GlobSet;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::memory::Stamp;
 use crate::problem::Problem;
@@ -54,9 +54,27 @@ pub(crate) struct Except {
 }
 
 impl Except {
-    fn has(&self, path: &Path) -> bool {
+    /// Leaves out what patterns match. They start at the directory that another is in, as people write them beside it;
+    /// what has no name of its own, such as `.`, is where they start itself.
+    pub(crate) fn beside(directory: &Path, patterns: &[String]) -> Result<Self> {
+        let above = directory.file_name().and_then(|_| directory.parent());
+        let root = above.unwrap_or(directory).to_owned();
+        Ok(Self { root, patterns: excluded(patterns)? })
+    }
+
+    pub(crate) fn has(&self, path: &Path) -> bool {
         path.strip_prefix(&self.root).is_ok_and(|below| self.patterns.is_match(below))
     }
+}
+
+/// What patterns of an exclusion match. `*` stays within one name.
+pub(crate) fn excluded(patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern.trim_end_matches('/')).literal_separator(true).build();
+        set.add(glob.with_context(|| format!("exclude `{pattern}`"))?);
+    }
+    Ok(set.build()?)
 }
 
 /// One directory.
@@ -107,10 +125,10 @@ impl Walked {
         Self { root, files }
     }
 
-    /// Everything below a directory.
-    pub(super) fn directory(root: &Path) -> Result<Self> {
+    /// Everything below a directory, but for what is left out.
+    pub(super) fn directory(root: &Path, except: Option<&Except>) -> Result<Self> {
         let mut walked = Self::default();
-        walked.root = walked.below(root, String::new(), None)?;
+        walked.root = walked.below(root, String::new(), except)?;
         Ok(walked)
     }
 

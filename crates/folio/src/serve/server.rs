@@ -11,7 +11,7 @@ use folio_api::Encryption;
 use folio_core::logs::Logs;
 use folio_core::ports::Clock;
 use folio_core::ports::runtime::{Runtime as _, RuntimePorts};
-use folio_core::{Folio, Settings};
+use folio_core::{Folio, Hosts, Settings};
 use folio_messages::Nats;
 use folio_run::LocalRuntime;
 use folio_run::build::BuildHost;
@@ -85,6 +85,7 @@ impl Server {
         let encryption = secured.open(data, &clock)?;
         let control = bind(listen, "--listen").await?;
         let gateway = bind(gateway, "--gateway").await?;
+        let settings = Settings { hosts: hosts(&gateway, &doors)?, ..settings };
         let logs = Arc::new(Logs::new(LOG_BYTES_MAX));
         let blobs = directory.blobs.clone();
         let ports =
@@ -183,6 +184,14 @@ impl Server {
         served.map_err(explained)?;
         self.directory.close().await.map_err(explained)
     }
+}
+
+/// Where apps are found behind a gateway.
+fn hosts(gateway: &TcpListener, doors: &folio_gateway::Settings) -> Result<Hosts> {
+    let (scheme, usual) = if doors.tls.is_some() { ("https", 443) } else { ("http", 80) };
+    let domain = doors.domain.as_deref().unwrap_or("localhost").trim_end_matches('.');
+    let port = Some(gateway.local_addr()?.port()).filter(|port| *port != usual);
+    Ok(Hosts { scheme: scheme.to_owned(), domain: domain.to_ascii_lowercase(), port })
 }
 
 async fn connect(address: &str) -> Result<Nats> {

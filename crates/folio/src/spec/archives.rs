@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use folio_model::EntryName;
-use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobMatcher, GlobSet};
 use serde::Deserialize;
 
-use crate::content::{Except, Item};
+use crate::content::{Except, Item, excluded};
 
 /// An archive of a spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -69,7 +69,7 @@ impl ArchiveSpec {
         {
             return Ok(Held::Archive(path));
         }
-        let patterns = self.excluded()?;
+        let patterns = excluded(&self.exclude)?;
         let except = (!patterns.is_empty())
             .then(|| Arc::new(Except { root: root.clone(), patterns: patterns.clone() }));
         let mut items = BTreeMap::new();
@@ -129,19 +129,6 @@ impl ArchiveSpec {
             );
         }
         Ok(())
-    }
-
-    fn excluded(&self) -> Result<GlobSet> {
-        if self.exclude.is_empty() {
-            return Ok(GlobSet::empty());
-        }
-        let mut set = GlobSetBuilder::new();
-        for pattern in &self.exclude {
-            let glob =
-                GlobBuilder::new(pattern.trim_end_matches('/')).literal_separator(true).build();
-            set.add(glob.with_context(|| format!("exclude `{pattern}`"))?);
-        }
-        Ok(set.build()?)
     }
 }
 

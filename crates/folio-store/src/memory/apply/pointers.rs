@@ -50,7 +50,8 @@ impl Rows {
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }
             | Pointer::Plan { .. }
-            | Pointer::Marks { .. } => self.app_pointers.get(pointer).cloned(),
+            | Pointer::Marks { .. }
+            | Pointer::Domain { .. } => self.app_pointers.get(pointer).cloned(),
         }
     }
 
@@ -88,7 +89,8 @@ impl Rows {
             | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
             | (Pointer::Live { .. }, Place::Live(_))
             | (Pointer::Plan { .. }, Place::Plan(_))
-            | (Pointer::Marks { .. }, Place::Marks(_)) => {
+            | (Pointer::Marks { .. }, Place::Marks(_))
+            | (Pointer::Domain { .. }, Place::App(_)) => {
                 self.app_pointers.put(pointer.clone(), to.clone());
             }
             _ => ensure(false, || pointer.to_string())?,
@@ -115,7 +117,8 @@ impl Rows {
             | Pointer::ReleaseTag { .. }
             | Pointer::Live { .. }
             | Pointer::Plan { .. }
-            | Pointer::Marks { .. } => self.app_pointers.remove(pointer),
+            | Pointer::Marks { .. }
+            | Pointer::Domain { .. } => self.app_pointers.remove(pointer),
         }
     }
 }

@@ -46,7 +46,8 @@ impl Writing<'_> {
             | (Pointer::Live { .. }, Place::Live(_))
             | (Pointer::Plan { .. }, Place::Plan(_))
             | (Pointer::Binding { .. }, Place::Binding(_))
-            | (Pointer::Marks { .. }, Place::Marks(_)) => true,
+            | (Pointer::Marks { .. }, Place::Marks(_))
+            | (Pointer::Domain { .. }, Place::App(_)) => true,
             _ => false,
         };
         ensure(fits, || pointer.to_string())?;

@@ -12,7 +12,7 @@ use crate::sqlite::query::{moment, run, signed};
 use crate::sqlite::state::{Seen, versions};
 
 impl Writing<'_> {
-    /// Publishes the unit's next version: its number, its id and the app are compared as it is written.
+    /// Publishes a unit's version: that its number was never given, its id and the app are compared as it is written.
     pub(super) fn publish(
         &self,
         app: &AppName,
@@ -22,7 +22,7 @@ impl Writing<'_> {
     ) -> Result<(), StoreError> {
         let sql = "UPDATE units SET next_number = ?3 + 1, newest = ?3, \
                    latest = CASE WHEN ?5 THEN latest ELSE ?3 END, revision = ?4 \
-                   WHERE uid = ?1 AND app = ?2 AND next_number = ?3 AND deleted_in IS NULL";
+                   WHERE uid = ?1 AND app = ?2 AND next_number <= ?3 AND deleted_in IS NULL";
         let number = signed(version.number.get());
         let values = params![uid.0.as_bytes(), app.as_str(), number, signed(self.seq), waits];
         let next = run(self.conn, sql, values)? == 1;

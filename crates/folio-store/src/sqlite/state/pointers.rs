@@ -1,6 +1,8 @@
 //! Reads pointers: where they point, what points at a version, and when they moved.
 
-use folio_core::ports::{Releases, StandingBinding, StandingCanary, StandingRelease, StoreError};
+use folio_core::ports::{
+    Releases, StandingBinding, StandingCanary, StandingDomain, StandingRelease, StoreError,
+};
 use folio_model::{
     Alias, AppName, Entry, Name, Place, Pointer, ReleaseId, Tag, Target, UnitUid, VersionId,
     VersionKey,
@@ -35,13 +37,18 @@ impl Columns {
             Pointer::Plan { app } => ("plan", app.to_string(), String::new()),
             Pointer::Binding { app, id } => ("binding", app.to_string(), id.to_string()),
             Pointer::Marks { app, object } => ("marks", app.to_string(), object.to_string()),
+            Pointer::Domain { name } => ("domain", String::new(), name.to_string()),
         };
         Self { kind, owner, name }
     }
 
-    /// The table it is in: marks are many and have one of their own.
+    /// The table it is in: marks are many, domains are nobody's, and both have one of their own.
     pub(crate) fn table(&self) -> &'static str {
-        if self.kind == "marks" { "marks" } else { "pointers" }
+        match self.kind {
+            "marks" => "marks",
+            "domain" => "domains",
+            _ => "pointers",
+        }
     }
 }
 
@@ -53,6 +60,9 @@ pub(crate) fn place(
     let at = Columns::of(pointer);
     let sql = match at.table() {
         "marks" => "SELECT place, revision FROM marks WHERE kind = ?1 AND owner = ?2 AND name = ?3",
+        "domains" => {
+            "SELECT place, revision FROM domains WHERE kind = ?1 AND owner = ?2 AND name = ?3"
+        }
         _ => "SELECT place, revision FROM pointers WHERE kind = ?1 AND owner = ?2 AND name = ?3",
     };
     one(conn, sql, params![at.kind, at.owner, at.name], |row| Ok((json(row, 0)?, seq(row, 1)?)))
@@ -189,6 +199,22 @@ pub(super) fn release_tags(
     tags.collect()
 }
 
+pub(super) fn domains(
+    conn: &Connection,
+    app: Option<&AppName>,
+) -> Result<Vec<StandingDomain>, StoreError> {
+    let sql = "SELECT name, place, revision FROM domains \
+               WHERE ?1 IS NULL OR json_extract(place, '$.app') = ?1 ORDER BY name";
+    let found = all(conn, sql, [app.map(AppName::as_str)], |row| {
+        Ok((text(row, 0)?, json(row, 1)?, seq(row, 2)?))
+    })?;
+    let found = found.into_iter().map(|(domain, place, revision)| match place {
+        Place::App(app) => Ok(StandingDomain { domain, app, revision }),
+        _ => Err(StoreError::corrupt(format!("domain `{domain}`"))),
+    });
+    found.collect()
+}
+
 pub(super) fn to_version(conn: &Connection, key: VersionKey) -> Result<Vec<Pointer>, StoreError> {
     let sql = "SELECT kind, owner, name FROM pointer_targets WHERE unit = ?1 AND number = ?2";
     let values = params![key.unit.0.as_bytes(), signed(key.number.get())];
@@ -227,6 +253,7 @@ pub(crate) fn read_pointer(row: &Row<'_>) -> rusqlite::Result<Pointer> {
         "plan" => Ok(Pointer::Plan { app: text(row, 1)? }),
         "binding" => Ok(Pointer::Binding { app: text(row, 1)?, id: text(row, 2)? }),
         "marks" => Ok(Pointer::Marks { app: text(row, 1)?, object: text(row, 2)? }),
+        "domain" => Ok(Pointer::Domain { name: text(row, 2)? }),
         _ => Ok(Pointer::Tag { app: text(row, 1)?, name: text(row, 2)? }),
     }
 }

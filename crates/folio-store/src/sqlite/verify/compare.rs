@@ -62,7 +62,11 @@ pub(super) fn states(
 fn app(state: &dyn State, app: &AppName) -> Result<impl PartialEq + use<>, StoreError> {
     let units = Kind::ALL.into_iter().map(|kind| state.units(app, kind));
     let units = units.collect::<Result<Vec<_>, _>>()?;
-    let releases = (state.releases(app, Releases::Accessible)?, state.release_tags(app)?);
+    let releases = (
+        state.releases(app, Releases::Accessible)?,
+        state.release_tags(app)?,
+        state.domains(Some(app))?,
+    );
     Ok((
         state.has_app(app)?,
         units,

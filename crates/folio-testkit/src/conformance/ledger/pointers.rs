@@ -1,9 +1,9 @@
-//! Facts about aliases and tags.
+//! Facts about aliases, tags, marks and domains.
 
-use folio_core::ports::Ledger;
+use folio_core::ports::{Ledger, StandingDomain};
 use folio_model::{
-    Canary, CanaryPhase, CanaryPlan, CanarySubject, Digest, Edit, Kind, Labels, Marks, Members,
-    Name, Place, Pointer, Share, Target, Timestamp, Weights,
+    AppName, Canary, CanaryPhase, CanaryPlan, CanarySubject, Digest, DomainName, Edit, Kind,
+    Labels, Marks, Members, Name, Place, Pointer, Share, Target, Timestamp, Weights,
 };
 
 use super::world::{Named, World, number, version_id};
@@ -153,6 +153,33 @@ pub async fn routes_and_canaries_move_as_pointers_do(ledger: &dyn Ledger) {
     assert_eq!((of_app, all.contains(&one)), (vec![one.clone()], true));
     world.must(vec![to_weight(Some(2), None)]).await;
     assert_eq!(found().await.0, None);
+}
+
+/// A domain is of one app at a time, is found by app, and moves as other pointers do.
+pub async fn domains_are_of_one_app(ledger: &dyn Ledger) {
+    let world = World::new(ledger).await;
+    let app = world.app.clone();
+    let name: DomainName = format!("{app}.example").parse().expect("a domain");
+    let pointer = Pointer::Domain { name: name.clone() };
+    let to = |from: Option<&AppName>, to: Option<&AppName>| {
+        let place = |app: Option<&AppName>| app.cloned().map(Place::App);
+        Edit::Move { pointer: pointer.clone(), from: place(from), to: place(to) }
+    };
+    let wrong = Some(Place::Members(Members::new()));
+    world.refuses(vec![Edit::Move { pointer: pointer.clone(), from: None, to: wrong }]).await;
+    let made = world.must(vec![to(None, Some(&app))]).await;
+    world.refuses(vec![to(None, Some(&app))]).await;
+    let found = || {
+        let app = app.clone();
+        world.look(move |state| Ok((state.domains(Some(&app))?, state.domains(None)?)))
+    };
+    let (own, all) = found().await;
+    let standing = StandingDomain { domain: name, app: app.clone(), revision: made.seq };
+    assert_eq!((own.as_slice(), all.contains(&standing)), (&[standing.clone()][..], true));
+    let removed = world.must(vec![to(Some(&app), None)]).await;
+    assert_eq!(found().await.0, []);
+    let moves = world.look(move |state| state.moves(&pointer)).await;
+    assert_eq!(moves, [made, removed]);
 }
 
 /// A pointer needs living units, surviving versions, and a place of its own kind.

@@ -5,7 +5,7 @@ use folio_model::{Change, Digest, Draft, Edit, Kind, Snapshot, Version};
 
 use super::world::{Named, World, draft, function, number, package, version_id};
 
-/// The next number is the unit's own counter, whatever was deleted.
+/// Numbers come from the unit's own counter, whatever was deleted. Some may be left out, and none comes again.
 pub async fn numbers_go_up_and_are_never_reused(ledger: &dyn Ledger) {
     let world = World::new(ledger).await;
     let unit = world.create(Kind::Package, "code").await;
@@ -14,12 +14,20 @@ pub async fn numbers_go_up_and_are_never_reused(ledger: &dyn Ledger) {
     assert_eq!((one.number.get(), two.number.get()), (1, 2));
     world.delete(&unit, &two).await;
     let snapshot = package("v1");
-    for wrong in [1, 2, 4] {
+    for wrong in [1, 2] {
         let version = world.version(number(wrong), "v3", &snapshot);
         world.refuses(vec![Edit::Publish { uid: unit.uid, version, waits: false }]).await;
     }
     assert_eq!(world.publish(&unit, "v3").await.number.get(), 3);
     assert_eq!(world.unit(&unit).await.next_number.get(), 4);
+    let left_out = world.version(number(7), "v7", &snapshot);
+    world.must(vec![Edit::Publish { uid: unit.uid, version: left_out, waits: false }]).await;
+    assert_eq!(world.unit(&unit).await.latest, Some(number(7)));
+    for never in [4, 6, 7] {
+        let version = world.version(number(never), "v8", &snapshot);
+        world.refuses(vec![Edit::Publish { uid: unit.uid, version, waits: false }]).await;
+    }
+    assert_eq!(world.publish(&unit, "v8").await.number.get(), 8);
 }
 
 /// An id belongs to one version of a unit for ever; other units may use it.

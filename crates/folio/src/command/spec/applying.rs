@@ -27,7 +27,7 @@ impl Applier<'_> {
         if !self.applying.watch {
             return self.apply().await;
         }
-        watch::run(&self.directory, || async {
+        watch::run(&self.directory, watch::PAUSE, || async {
             // A directory that is just being edited may make no sense for a moment.
             if let Err(error) = self.apply().await {
                 output::failure(&error);
@@ -36,7 +36,7 @@ impl Applier<'_> {
         .await
     }
 
-    async fn apply(&self) -> Result<()> {
+    pub(super) async fn apply(&self) -> Result<()> {
         let Self { session, applying, .. } = self;
         // Git looks at as many files as we do, so it looks while we do everything else.
         let directory = self.directory.clone();

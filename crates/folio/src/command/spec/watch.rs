@@ -10,11 +10,15 @@ use tokio::time::timeout;
 
 use crate::output;
 
-/// How long nothing may change before what changed is applied.
-const PAUSE: Duration = Duration::from_millis(700);
+/// How long nothing may change before what changed is applied, usually.
+pub(super) const PAUSE: Duration = Duration::from_millis(700);
 
 /// Runs now, and again after every change beside or below the directory, until it is interrupted.
-pub(super) async fn run<F>(directory: &Path, mut apply: impl FnMut() -> F) -> Result<()>
+pub(super) async fn run<F>(
+    directory: &Path,
+    pause: Duration,
+    mut apply: impl FnMut() -> F,
+) -> Result<()>
 where
     F: Future<Output = ()>,
 {
@@ -36,7 +40,7 @@ where
         if told.recv().await.is_none() {
             return Ok(());
         }
-        while let Ok(Some(())) = timeout(PAUSE, told.recv()).await {}
+        while let Ok(Some(())) = timeout(pause, told.recv()).await {}
         output::talk("Noticed a file change, reapplying specs...");
     }
 }

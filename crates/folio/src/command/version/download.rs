@@ -101,7 +101,7 @@ pub(crate) async fn to_file(mut answer: Response, file: &Path, force: bool) -> R
     let context = || format!("cannot write `{}`", file.display());
     if !force && file.exists() {
         let problem = Problem::new(format!("`{}` is there already", file.display()));
-        return Err(problem.hint("choose another with --file, or replace it with --force").into());
+        return Err(problem.hint("choose another name, or replace it with --force").into());
     }
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
