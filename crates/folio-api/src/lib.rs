@@ -7,6 +7,7 @@
 mod decode;
 mod encode;
 mod encryption;
+mod endpoints;
 mod failure;
 mod frames;
 mod handle;
@@ -21,6 +22,7 @@ mod table;
 mod wire;
 
 pub use encryption::Encryption;
+pub use endpoints::{Endpoint, Face, endpoints};
 pub use frames::MEDIA_TYPE as NODES_MEDIA_TYPE;
 pub use openapi::document;
 pub use router::router;
