@@ -5,16 +5,16 @@ mod apply;
 mod assets;
 mod executions;
 mod gateway;
+mod kube;
 mod serving;
 mod trees;
 
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::run::{self, Program};
+use crate::run::{self, Program, text};
 use crate::setup;
 
 /// What can be measured.
@@ -32,6 +32,8 @@ pub(crate) enum Subject {
     Assets,
     /// Executions accepted per second, and the cost of a page of a million
     Executions,
+    /// Ten thousand functions as objects, what kubectl asks first, and a hundred watchers
+    Kube,
     /// Generating the types of six real providers, and converting between versions
     Hub,
 }
@@ -70,6 +72,10 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             executions::run()?;
             bench("folio-store", "executions")
         }
+        Subject::Kube => {
+            build()?;
+            kube::run()
+        }
         Subject::Hub => {
             bench("hubgen", "generate")?;
             bench("hubgen-example", "conversions")?;
@@ -95,11 +101,5 @@ fn start() -> Instant {
 
 /// The program that is measured.
 fn binary() -> String {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| run::root().join("target"));
-    target.join("release/folio").display().to_string()
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().context("the project's path is not text")
+    run::target().join("release/folio").display().to_string()
 }

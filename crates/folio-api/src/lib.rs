@@ -7,6 +7,7 @@
 mod decode;
 mod encode;
 mod encryption;
+mod endpoints;
 mod failure;
 mod frames;
 mod handle;
@@ -22,6 +23,7 @@ mod wire;
 
 pub use decode::BUNDLE_MEDIA_TYPE;
 pub use encryption::Encryption;
+pub use endpoints::{Endpoint, Face, endpoints};
 pub use frames::MEDIA_TYPE as NODES_MEDIA_TYPE;
 pub use openapi::document;
 pub use router::router;

@@ -6,6 +6,7 @@
 
 mod aliases;
 mod body;
+mod calls;
 mod executions;
 mod fault;
 mod functions;
@@ -24,6 +25,8 @@ use axum::routing::any;
 use folio_core::Folio;
 use serde_json::json;
 
+use self::calls::Unknown;
+pub(crate) use self::calls::{CALLS, OPEN};
 use self::fault::{Fault, Outcome, Shape, found};
 use self::visit::Visit;
 
@@ -71,6 +74,10 @@ async fn serve(State(folio): State<Folio>, request: Request) -> Response {
 
 /// What a call means. What is not here does not exist, and says so as JSON.
 async fn dispatch(visit: &Visit) -> Outcome {
+    calls::find(&visit.method, &visit.words).map_err(|unknown| match unknown {
+        Unknown::Path => visit.nowhere(),
+        Unknown::Method => visit.no_method(),
+    })?;
     let words: Vec<&str> = visit.words.iter().map(String::as_str).collect();
     match (visit.method.as_str(), &*words) {
         ("GET", []) => Ok(found(json!({ "uri": format!("{}/v1", visit.origin) }))),

@@ -10,6 +10,7 @@ mod hostile;
 mod journey;
 mod kube;
 mod listening;
+mod matrix;
 mod names;
 mod qinling;
 mod repeat;

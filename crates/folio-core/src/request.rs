@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Pointer, Qualifier, ReleaseId, Right,
-    RunSettings, VersionId,
+    Actor, AppName, Digest, Git, Grant, Labels, Layout, Name, Pointer, Qualifier, Reference,
+    ReleaseId, Right, RunSettings, VersionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,11 @@ impl Caller {
         }
         let (actor, grant) = (self.actor.clone(), self.grant.clone());
         Err(token::Forbidden { actor, grant, right, app: app.cloned() })
+    }
+
+    /// Refuses a reference into an app in which they may not do this; one that names no app stays where it is written.
+    pub fn may_name(&self, right: Right, reference: &Reference) -> Result<(), token::Forbidden> {
+        reference.app.as_ref().map_or(Ok(()), |app| self.may(right, Some(app)))
     }
 
     /// Refuses what they may do nowhere.

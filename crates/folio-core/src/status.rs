@@ -1,6 +1,6 @@
 //! What the platform is doing right now: counters per version, workers, builds, and what functions print.
 
-use folio_model::{AppName, Kind, Name, UnitKey};
+use folio_model::{AppName, Kind, Name, Right, UnitKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::Folio;
 use crate::logs::Line;
 use crate::ports::runtime::RuntimeStatus;
+use crate::request::Caller;
 use crate::resolve;
 use crate::serving::MeasuredVersion;
 
@@ -35,9 +36,11 @@ pub struct LogLines {
 }
 
 impl Folio {
-    /// What every version did since the server started.
-    pub fn measured(&self) -> Vec<MeasuredVersion> {
-        self.serving.measured()
+    /// What every version that a caller may see did since the server started.
+    pub fn measured(&self, caller: &Caller) -> Vec<MeasuredVersion> {
+        let mut all = self.serving.measured();
+        all.retain(|version| caller.may(Right::View, Some(&version.app)).is_ok());
+        all
     }
 
     /// What runs, and what is being built.

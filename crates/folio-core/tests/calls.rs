@@ -82,7 +82,7 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
         *running.stub.failure.lock().unwrap() = Some(failure);
         assert_eq!(refused(running.answers("hello").await).0, code);
     }
-    let measured = running.world.folio.measured();
+    let measured = running.world.folio.measured(&folio_core::Caller::new("ada".parse().unwrap()));
     let [hello] = &measured[..] else { panic!("{measured:?}") };
     assert_eq!((hello.function.as_str(), hello.version.as_str()), ("hello", "v1"));
     assert_eq!(hello.environment.as_str(), "nodejs");

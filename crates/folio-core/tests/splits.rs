@@ -360,7 +360,8 @@ impl Running {
     }
 
     fn called(&self) -> Vec<(String, u64)> {
-        let measured = self.world.folio.measured().into_iter();
+        let measured =
+            self.world.folio.measured(&folio_core::Caller::new("ada".parse().unwrap())).into_iter();
         measured.map(|found| (found.version, found.measured.requests)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use folio_core::request::{Fields, Publish, Start};
 use folio_core::token::NewToken;
-use folio_model::{Access, Grant, Role, RunSettings};
+use folio_model::{Access, Grant, Right, Role, RunSettings};
 
 use crate::client::Answer;
 use crate::world::{World, caller, exact, key};
@@ -72,4 +72,34 @@ async fn an_internal_function_is_closed_from_outside_and_opens_with_its_version(
     world.open_to(Access::Public).await;
     let answer = world.hello("Authorization: Basic of-the-app-itself\r\n").await;
     assert_eq!(answer.told("headers")["authorization"], "Basic of-the-app-itself");
+}
+
+/// Every access of a function, for everybody: nobody, and every role in this app, in another and in all.
+#[tokio::test]
+async fn who_gets_in_depends_on_the_access_and_the_role_alone() {
+    let world = World::new().await;
+    world.route(exact("/hello"), "echo").await;
+    world.folio.create_app(&caller(), &"other".parse().unwrap()).await.unwrap();
+    let mut tokens = vec![(None, String::new())];
+    for role in Role::ALL {
+        for app in [None, Some("default"), Some("other")] {
+            let token = world.token(role, app).await;
+            tokens.push((Some((role, app)), format!("Authorization: Bearer {token}\r\n")));
+        }
+    }
+    for access in [Access::Public, Access::Token, Access::Internal] {
+        world.open_to(access).await;
+        for (who, header) in &tokens {
+            let answer = world.hello(header).await;
+            let expected = match (access, who) {
+                (Access::Public, _) => 200,
+                (Access::Internal, _) => 403,
+                (Access::Token, None) => 401,
+                (Access::Token, Some((_, Some("other")))) => 403,
+                (Access::Token, Some((role, _))) if role.has(Right::Invoke) => 200,
+                (Access::Token, Some(_)) => 403,
+            };
+            assert_eq!(answer.status, expected, "{access:?} for {who:?}");
+        }
+    }
 }

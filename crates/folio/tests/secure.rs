@@ -181,10 +181,9 @@ fn whoever_does_not_know_the_authority_is_not_taken_in() {
     }
     let (works, said) = alone(&format!("curl -sS --cacert {} {url}/healthz", wrong.display()));
     assert!(!works, "{said}");
-    let sneak =
-        "sed -i 's/certificate-authority-data: .*/certificate-authority-data: '$(base64 -w0";
     server.works(&format!("folio kubeconfig --server {url} > config"));
-    server.works(&format!("{sneak} {})'/' config", wrong.display()));
+    let set = "kubectl --kubeconfig config config set-cluster folio --embed-certs";
+    server.works(&format!("{set} --certificate-authority={}", wrong.display()));
     server.refused("kubectl --kubeconfig config get ns", "x509");
 }
 

@@ -77,7 +77,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 /// Writes one manifest and one source file for every function.
-fn plant(tree: &Path, functions: usize) -> Result<()> {
+pub(super) fn plant(tree: &Path, functions: usize) -> Result<()> {
     fs::create_dir_all(tree.join("src"))?;
     fs::create_dir_all(tree.join("specs"))?;
     let config = "apiVersion: fission.io/v1\nkind: DeploymentConfig\nname: bench\nuid: bench\n";

@@ -99,6 +99,17 @@ impl Folio {
         run::output(&Program::new(&program, arguments).with(&environment))
     }
 
+    /// Runs a folio command against the server in another directory.
+    pub(crate) fn command_in(&self, directory: &Path, arguments: &[&str]) -> Result<String> {
+        let (program, cache) = (binary(), self.data.with_extension("cache"));
+        let environment = [
+            ("FOLIO_URL", self.url.as_str()),
+            ("FOLIO_DATA", text(&self.data)?),
+            ("XDG_CACHE_HOME", text(&cache)?),
+        ];
+        run::output(&Program::new(&program, arguments).with(&environment).at(directory))
+    }
+
     /// Where it is told what to do.
     pub(crate) fn url(&self) -> &str {
         &self.url

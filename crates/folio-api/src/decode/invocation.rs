@@ -62,6 +62,7 @@ impl FromRequest<Folio> for Invocation {
         let id = router::request_number(&request);
         let read = Read::<AppPath, CallQuery>::new(request, folio, Right::Invoke).await?;
         let CallQuery { function, method, path } = read.query;
+        read.caller.may_name(Right::Invoke, &function)?;
         let bad = |what: String| Refusal::bad(what, "see docs/api.md on calling functions");
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| bad(format!("`{method}` is not a method")))?;

@@ -74,11 +74,11 @@ pub(crate) async fn status(folio: Folio, _: Ask) -> Outcome<Answer<StatusView>> 
     Ok(Answer(folio.status()))
 }
 
-pub(crate) async fn measures(folio: Folio, _: Ask) -> Outcome<Answer<Items<MeasuredVersion>>> {
-    Ok(Answer(Items { items: folio.measured() }))
+pub(crate) async fn measures(folio: Folio, ask: Ask) -> Outcome<Answer<Items<MeasuredVersion>>> {
+    Ok(Answer(Items { items: folio.measured(&ask.caller) }))
 }
 
-pub(crate) async fn metrics(folio: Folio, _: Ask) -> Outcome<Metrics> {
+pub(crate) async fn metrics(folio: Folio, ask: Ask) -> Outcome<Metrics> {
     let runtime = folio.status().runtime.unwrap_or_default();
-    Ok(Metrics::new(&folio.measured(), &runtime))
+    Ok(Metrics::new(&folio.measured(&ask.caller), &runtime))
 }

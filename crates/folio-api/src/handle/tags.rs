@@ -2,6 +2,7 @@
 
 use folio_core::Folio;
 use folio_core::view::{Done, TagView};
+use folio_model::Right;
 
 use super::Outcome;
 use crate::decode::{AppPath, Ask, Change, Given, MemberPath, Nothing, TagPath};
@@ -22,6 +23,9 @@ pub(crate) async fn add(
     change: Change<TagPath, Nothing, Given<NewMembers>>,
 ) -> Outcome<Answer<Done<TagView>>> {
     let expect = change.revision()?;
+    for function in &change.body.0.functions {
+        change.caller.may_name(Right::Deploy, function)?;
+    }
     let tag = (&change.path.app, &change.path.tag);
     Ok(Answer(folio.tag(&change.caller, tag, change.body.0.functions, expect).await?))
 }

@@ -21,7 +21,6 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         ("GET", [name]) => show(visit, name).await,
         ("PUT", [name]) => update(visit, name).await,
         ("DELETE", [name]) => delete(visit, name).await,
-        (_, [] | [_]) => Err(visit.no_method()),
         _ => Err(visit.nowhere()),
     }
 }

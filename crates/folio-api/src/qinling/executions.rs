@@ -25,7 +25,6 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         ("GET", [id]) => show(visit, id).await,
         ("DELETE", [id]) => delete(visit, id).await,
         ("GET", [id, "log"]) => log(visit, id).await,
-        (_, [] | [_] | [_, "log"]) => Err(visit.no_method()),
         _ => Err(visit.nowhere()),
     }
 }

@@ -36,9 +36,6 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         ("POST", [id, "scale_down"]) => scale(visit, id, 0, Scale::Down).await,
         ("POST", [id, "detach"]) => detach(visit, id, 0).await,
         ("GET", [id, "workers"]) => workers(visit, id).await,
-        (_, [] | [_] | [_, "scale_up" | "scale_down" | "detach" | "workers"]) => {
-            Err(visit.no_method())
-        }
         _ => Err(visit.nowhere()),
     }
 }

@@ -34,7 +34,6 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         ("PUT", [id]) => update(visit, id).await,
         ("DELETE", [id]) => delete(visit, id).await,
         ("GET", [id, "pool"]) => pool(visit, id).await,
-        (_, [] | [_] | [_, "pool"]) => Err(visit.no_method()),
         _ => Err(visit.nowhere()),
     }
 }

@@ -29,7 +29,6 @@ pub(super) async fn dispatch(visit: &Visit, id: &str, rest: &[&str]) -> Outcome 
             functions::scale(visit, id, visit::number("version", n)?, Scale::Down).await
         }
         ("POST", [n, "detach"]) => functions::detach(visit, id, visit::number("version", n)?).await,
-        (_, [] | [_] | [_, "scale_up" | "scale_down" | "detach"]) => Err(visit.no_method()),
         _ => Err(visit.nowhere()),
     }
 }

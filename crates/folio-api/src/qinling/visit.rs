@@ -13,6 +13,7 @@ use folio_model::{AppName, Kind, Right, UnitUid};
 use uuid::Uuid;
 
 use super::body::{self, Object};
+use super::calls;
 use super::fault::{Fault, Outcome};
 use crate::decode;
 
@@ -56,7 +57,7 @@ impl Visit {
             caller => caller?,
         };
         let app = caller.grant.app.clone().unwrap_or_else(AppName::default_app);
-        caller.may(needed(&parts.method, &words), Some(&app))?;
+        caller.may(calls::needed(&parts.method, &words), Some(&app))?;
         let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
             Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "The request body is too large.")
         })?;
@@ -152,15 +153,6 @@ impl Visit {
 
     fn is_admin(&self) -> bool {
         self.caller.grant.allows(Right::Administer, None)
-    }
-}
-
-/// The right that a call needs in its project.
-fn needed(method: &Method, words: &[String]) -> Right {
-    match (method, words.first().map(String::as_str)) {
-        (&Method::GET | &Method::HEAD, _) => Right::View,
-        (&Method::POST, Some("executions")) => Right::Invoke,
-        _ => Right::Deploy,
     }
 }
 

@@ -26,7 +26,6 @@ pub(super) async fn dispatch(visit: &Visit, rest: &[&str]) -> Outcome {
         ("GET", [id]) => show(visit, id).await,
         ("PUT", [id]) => update(visit, id).await,
         ("DELETE", [id]) => delete(visit, id).await,
-        (_, [] | [_]) => Err(visit.no_method()),
         _ => Err(visit.nowhere()),
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NewExecution {
     /// The function, such as `hello@prod`; unqualified means the draft, or else the latest.
-    function: Reference,
+    pub(crate) function: Reference,
     /// What it is given: a JSON object's members by name, any other text as it is.
     #[serde(default)]
     input: Option<String>,
