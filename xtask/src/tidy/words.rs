@@ -50,7 +50,7 @@ fn names_an_issue(line: &str) -> bool {
 }
 
 fn from_outside(files: &[File]) -> Vec<String> {
-    lines(files.iter().filter(|file| file.path != "Cargo.lock"), |line| {
+    lines(files.iter().filter(|file| !file.path.ends_with("Cargo.lock")), |line| {
         let found = OUTSIDE.iter().find(|word| line.contains(*word));
         found.map(|word| format!("`{word}` does not belong in this project"))
     })
