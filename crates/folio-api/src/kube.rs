@@ -218,7 +218,7 @@ async fn dispatch(asked: Asked) -> Result<Response, Status> {
     match (asked.target.part.as_deref(), verb) {
         (Some("log"), _) => logs::show(asked).await,
         (Some("scale"), "get") => scale::show(asked).await,
-        (Some("scale"), verb) => scale::change(asked, verb).await,
+        (Some("scale"), verb) => Box::pin(scale::change(asked, verb)).await,
         (_, "get" | "list" | "watch") => show(asked, verb).await,
         (_, "delete" | "deletecollection") => delete::delete(asked).await,
         (_, verb) => change(asked, verb).await,

@@ -171,16 +171,21 @@ mod tests {
                 unstructural(&schema[part], &format!("{at}.{part}"), problems);
             }
         }
+        conditions(schema, at, problems);
+    }
+
+    /// What stands below a choice only narrows what is said above it.
+    fn conditions(schema: &Value, at: &str, problems: &mut Vec<String>) {
         for part in ["allOf", "anyOf", "oneOf", "not"] {
             let inner = match &schema[part] {
                 Value::Array(all) => all.iter().collect(),
                 Value::Null => Vec::new(),
-                one => vec![one],
+                single => vec![single],
             };
-            for schema in inner {
+            for one in inner {
                 for key in ["type", "description", "default", "nullable", "additionalProperties"] {
-                    let of_either = part == "anyOf" && is_set("x-kubernetes-int-or-string");
-                    if schema.get(key).is_some() && !(of_either && key == "type") {
+                    let of_either = part == "anyOf" && schema["x-kubernetes-int-or-string"] == true;
+                    if one.get(key).is_some() && !(of_either && key == "type") {
                         problems.push(format!("{at}.{part}: has `{key}`"));
                     }
                 }

@@ -35,6 +35,7 @@ use crate::vault::FileVault;
 
 /// How to serve.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Serve {
     /// Keep everything in this directory [default: `$FOLIO_DATA`, else `~/.local/share/folio`]
     #[arg(long, value_name = "DIR")]

@@ -161,7 +161,7 @@ impl Wanted {
             let flag = matches!(&*value, "true" | "1");
             match key {
                 "container" => {
-                    wanted.container = Some(value.to_string()).filter(|name| !name.is_empty())
+                    wanted.container = Some(value.to_string()).filter(|name| !name.is_empty());
                 }
                 "follow" => wanted.follow = flag,
                 "timestamps" => wanted.timestamps = flag,

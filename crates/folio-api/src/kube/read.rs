@@ -94,7 +94,7 @@ pub(crate) async fn find(
 pub(crate) async fn one(folio: &Folio, target: &Target, name: &str) -> Result<Value, Status> {
     let found = match target.resource.source {
         Source::Unit(..) => find(folio, target, name).await?.map(|(_, value)| value),
-        _ => {
+        Source::Mapped(_) => {
             let found = mapping::one(folio, target, name).await?;
             found.map(|(head, item)| item.object(target, head))
         }
@@ -108,7 +108,7 @@ pub(crate) async fn list(folio: &Folio, target: &Target, query: &Query) -> Resul
     let continued = query.continued.as_deref().map(|text| continued(text, head)).transpose()?;
     let mut listed = match target.resource.source {
         Source::Unit(..) => units(folio, target, query, continued.as_ref()).await?,
-        _ => {
+        Source::Mapped(_) => {
             let (head, items) = mapping::list(folio, target).await?;
             let mut items: Vec<_> = items.iter().map(|item| item.object(target, head)).collect();
             items.retain(|item| query.labels.select(item) && query.fields.select(item));

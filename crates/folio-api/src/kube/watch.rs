@@ -272,7 +272,7 @@ impl Watch {
                 }
             }
             _ if concerns => self.compare().await?,
-            _ => {}
+            Source::Mapped(_) => {}
         }
         self.after = changes.upto.max(self.after);
         Ok(())

@@ -110,6 +110,7 @@ const PARTS: [&str; 12] = [
     "functions",
 ];
 
+#[expect(clippy::too_many_lines, reason = "a table is as long as it has rows")]
 fn samples() -> Vec<Sample> {
     let sample = |method, path: String, media, body: Value| {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
@@ -244,7 +245,7 @@ impl Sample {
                 self.body[at] = *byte;
             }
             Change::Cut(at) if !self.body.is_empty() => {
-                self.body.truncate(at.index(self.body.len()))
+                self.body.truncate(at.index(self.body.len()));
             }
             Change::Value(at, value) => self.edit(at, Some(value)),
             Change::Without(at) => self.edit(at, None),

@@ -164,6 +164,7 @@ async fn nothing_that_is_told_names_another_app() {
 
 /// Requests to make something of what is in another app are refused as if it were not there.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table is as long as it has rows")]
 async fn what_is_named_in_a_body_is_not_found_either() {
     let world = World::memory().await;
     let known = fill(&world).await;

@@ -180,7 +180,7 @@ fn built(entry: &Entry, failure: Option<&str>, succeeded: bool) -> Vec<Told> {
         let reference: Reference = text.parse().ok().filter(|_| text.contains('@'))?;
         match reference.name {
             Subject::Name(name) => Some(About::Package(name.to_string())),
-            _ => None,
+            Subject::Joined(_) => None,
         }
     });
     let mut packages: Vec<_> = packages.collect();
