@@ -1,6 +1,8 @@
 //! Runs every transcript in `transcripts/`: those of kubectl with every kubectl there is.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use folio_testkit::transcript;
 
@@ -17,20 +19,26 @@ fn transcripts(wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files
 }
 
-/// Runs transcripts at the same time, with programs that commands find under these names.
+/// Runs transcripts, a few at the same time, with programs that commands find under these names. Each has a server and
+/// workers of its own: on a small machine all of them at once would keep one another from starting in time.
 fn run_all(files: &[PathBuf], tools: &[(&str, &Path)]) {
     let program = Path::new(env!("CARGO_BIN_EXE_folio"));
-    let failures = std::thread::scope(|scope| {
-        let runs: Vec<_> = files
-            .iter()
-            .map(|file| (file, scope.spawn(|| transcript::run_with(program, file, tools))))
-            .collect();
-        let failed = runs.into_iter().filter_map(|(file, run)| {
-            let error = run.join().unwrap().err()?;
-            Some(format!("{}:\n{error:#}", file.display()))
-        });
-        failed.collect::<Vec<_>>()
+    let at_once = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
+    let (waiting, failures) = (Mutex::new(files.iter()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let Some(file) = waiting.lock().unwrap().next() else { break };
+                    if let Err(error) = transcript::run_with(program, file, tools) {
+                        let failure = format!("{}:\n{error:#}", file.display());
+                        failures.lock().unwrap().push(failure);
+                    }
+                }
+            });
+        }
     });
+    let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
