@@ -25,7 +25,7 @@ pub use self::error::Error;
 
 use self::perform::Performed;
 use crate::ports::runtime::{Plan, RequestId, RunLimits, Stage};
-use crate::ports::{ExecutionFilter, Executions, StoreError, Task, TaskOf};
+use crate::ports::{Begun, ExecutionFilter, Executions, StoreError, Task, TaskOf};
 use crate::request::Caller;
 use crate::serving::Tasks;
 use crate::{Folio, resolve};
@@ -36,7 +36,7 @@ const TOPIC: &str = "execution";
 /// How long a worker has an execution to itself: longer than it may run.
 const LEASE: Duration = Duration::from_secs(20 * 60);
 
-/// How long the end of a function that somebody waits for may take to be written together with its beginning.
+/// How long a function that somebody waits for may run before it is recorded that it does.
 const SOON: Duration = Duration::from_millis(10);
 
 /// What is to be run.
@@ -308,47 +308,40 @@ impl Folio {
         answered.await.map_err(|_| Error::Unavailable)?
     }
 
-    /// Records the beginning while the function runs already: nobody was told of it yet. The beginning does not wait
-    /// for the disk, the end does, and for both.
+    /// Records an execution together with its end if that comes soon: nobody was told of it before. One that takes
+    /// longer is recorded while it runs, so that others see it and it has an end even if this server has not.
     async fn run_held(&self, plan: Arc<Plan>, execution: Execution) -> Result<Execution, Error> {
         let record = self.record()?;
-        let (id, held) = (execution.id, self.clock.now() + LEASE);
-        let begin = record.begin(execution.clone(), task(id, None), Some(held));
-        let (begun, performed) = tokio::join!(begin, self.perform_now(&plan, &execution));
-        let begun = begun?;
-        let end = match performed {
-            Performed::Ended(end) => end,
-            Performed::Later(why) => self.ended(ExecutionStatus::Error, json!(why)),
-        };
-        let task = match begun.lease {
-            Some(lease) => TaskOf::Lease(lease),
-            None => TaskOf::Name(task_name(id)),
-        };
-        let ExecutionEnd { status, output, at, duration_ms, .. } = end.clone();
-        if record.end(id, end, task).await? {
-            let ended_at = Some(at);
-            let seq = begun.seq;
-            return Ok(Execution { seq, status, output, ended_at, duration_ms, ..execution });
-        }
-        // Somebody cancelled or deleted it meanwhile.
-        record.execution(id).await?.ok_or(Error::NotFound(id))
-    }
-
-    /// Calls the function of an execution somebody waits for. One that takes longer is brought to the disk while it
-    /// runs.
-    async fn perform_now(&self, plan: &Arc<Plan>, execution: &Execution) -> Performed {
-        let started = async {
-            tokio::time::sleep(SOON).await;
-            let Some(record) = &self.executions else { return };
-            if let Err(error) = record.start(execution.id).await {
-                tracing::error!(%error, "That an execution runs could not be recorded");
+        let id = execution.id;
+        let call = self.call_function(&plan, &execution);
+        tokio::pin!(call);
+        let (seq, end) = match tokio::time::timeout(SOON, &mut call).await {
+            Ok(performed) => {
+                let end = self.end_of(performed);
+                (record.add_ended(execution.clone(), end.clone()).await?, end)
+            }
+            Err(_) => {
+                let held = self.clock.now() + LEASE;
+                let begin = record.begin(execution.clone(), task(id, None), Some(held));
+                let (begun, performed) = tokio::join!(begin, &mut call);
+                let (Begun { seq, lease }, end) = (begun?, self.end_of(performed));
+                let task = lease.map_or_else(|| TaskOf::Name(task_name(id)), TaskOf::Lease);
+                let is_recorded = record.end(id, end.clone(), task).await?;
+                (Some(seq).filter(|_| is_recorded), end)
             }
         };
-        let call = self.call_function(plan, execution);
-        tokio::pin!(call);
-        tokio::select! {
-            performed = &mut call => performed,
-            () = started => call.await,
+        // Somebody cancelled or deleted it meanwhile, or asked for the same with the same key.
+        let Some(seq) = seq else {
+            return record.execution(id).await?.ok_or(Error::NotFound(id));
+        };
+        let ExecutionEnd { status, output, at, duration_ms, log: _ } = end;
+        Ok(Execution { seq, status, output, ended_at: Some(at), duration_ms, ..execution.clone() })
+    }
+
+    fn end_of(&self, performed: Performed) -> ExecutionEnd {
+        match performed {
+            Performed::Ended(end) => end,
+            Performed::Later(why) => self.ended(ExecutionStatus::Error, json!(why)),
         }
     }
 

@@ -134,7 +134,6 @@ impl Runtime for Stub {
 pub(crate) struct Running {
     pub(crate) world: World,
     pub(crate) stub: Arc<Stub>,
-    pub(crate) record: Arc<dyn Executions>,
     /// What a data directory needs to stay.
     _directory: Option<tempfile::TempDir>,
 }
@@ -198,12 +197,11 @@ async fn with<Q: Queue + Executions + 'static>(
     let stub = Arc::new(Stub::default());
     let logs = Arc::new(Logs::new(64 * 1024));
     let folio = folio.with_runtime(Arc::clone(&stub) as Arc<_>, queue.clone(), logs);
-    let record: Arc<dyn Executions> = queue;
-    let folio = folio.with_executions(Arc::clone(&record));
+    let folio = folio.with_executions(queue);
     let token = folio.draw_token();
     folio.admit(&"admin".parse().unwrap(), &token).await.unwrap();
     let world = World { folio, clock, caller: Caller::new("ada".parse().unwrap()) };
-    Running { world, stub, record, _directory: directory }
+    Running { world, stub, _directory: directory }
 }
 
 pub(crate) fn call(hops: u32) -> Call {

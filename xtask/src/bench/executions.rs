@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::run::{self, Program};
 use crate::setup;
 
 /// How often each command is run; the median counts.
-const ROUNDS: usize = 31;
+const ROUNDS: usize = 101;
 
 const ALL: &str = "/folio/v1/apps/default/executions";
 
@@ -25,7 +26,7 @@ pub(crate) fn run() -> Result<()> {
     let mut folio = Folio::start(&directory)?;
     let file = ["--env", "python", "--code", "xtask/fixtures/hello.py"];
     folio.command(&[&["fn", "version", "create", "hello"][..], &file].concat())?;
-    waiting(&folio)?;
+    waiting(&folio, &directory)?;
     let script = directory.join("accept.lua");
     write_script(&script, &folio)?;
     let accepted = accept(&folio, &script)?;
@@ -102,18 +103,24 @@ fn page(folio: &Folio, query: &str) -> Result<(Vec<Value>, Option<u64>)> {
     Ok((items, page["next"].as_u64()))
 }
 
-/// Compares the two commands that wait for an answer.
-fn waiting(folio: &Folio) -> Result<()> {
+/// Compares the two commands that wait for an answer. What is recorded waits for the disk, so what one sync takes at the
+/// same time is said beside it.
+fn waiting(folio: &Folio, directory: &Path) -> Result<()> {
     let commands = [["invoke", "hello"].as_slice(), &["execution", "create", "hello"]];
-    let mut times = [Vec::new(), Vec::new()];
+    let mut raw = fs::File::create(directory.join("raw"))?;
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         for (command, times) in commands.iter().zip(&mut times) {
             let watch = start();
             folio.command(command)?;
             times.push(watch.elapsed());
         }
+        let watch = start();
+        raw.write_all(&[7; 4096])?;
+        raw.sync_data()?;
+        times[2].push(watch.elapsed());
     }
-    let [invoke, recorded] = times.map(|mut times| {
+    let [invoke, recorded, sync] = times.map(|mut times| {
         times.sort();
         times[ROUNDS / 2].as_secs_f64()
     });
@@ -123,5 +130,6 @@ fn waiting(folio: &Folio) -> Result<()> {
         recorded * 1000.0,
         invoke * 1000.0
     ));
+    run::say(&format!("a sync of the same disk           {:.2} ms", sync * 1000.0));
     Ok(())
 }

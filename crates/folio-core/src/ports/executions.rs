@@ -28,14 +28,21 @@ pub struct ExecutionFilter {
 pub trait Executions: Send + Sync {
     /// Adds an execution that runs, counts it for its version, and pushes the task that runs it.
     ///
-    /// Whoever adds it may hold the task at once, until a moment. What is held is seen by everyone when this
-    /// returns, and outlives the process; the power it outlives once any later write has returned.
+    /// Whoever adds it may hold the task at once, until a moment.
     async fn begin(
         &self,
         execution: Execution,
         task: Task,
         held: Option<Timestamp>,
     ) -> Result<Begun, StoreError>;
+
+    /// Adds an execution that has ended already, counts it for its version, and returns its place. Returns none and
+    /// changes nothing if there is one of that id.
+    async fn add_ended(
+        &self,
+        execution: Execution,
+        end: ExecutionEnd,
+    ) -> Result<Option<u64>, StoreError>;
 
     /// Notes that an execution that runs is begun now, and says how often it was. None if it does not run any more.
     async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError>;

@@ -89,6 +89,21 @@ impl Executions for MemoryQueue {
         Ok(Begun { seq, lease })
     }
 
+    async fn add_ended(
+        &self,
+        execution: Execution,
+        end: ExecutionEnd,
+    ) -> Result<Option<u64>, StoreError> {
+        let record = &mut self.tasks().record;
+        if record.places.contains_key(&execution.id) {
+            return Ok(None);
+        }
+        let id = execution.id;
+        record.add(execution);
+        record.end(id, end);
+        Ok(Some(record.newest))
+    }
+
     async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError> {
         Ok(self.tasks().record.start(id))
     }

@@ -28,16 +28,20 @@ impl Executions for SqliteQueue {
         task: Task,
         held: Option<Timestamp>,
     ) -> Result<Begun, StoreError> {
-        match held {
-            None => {
-                let job = move |conn: &Connection| begin(conn, &execution, &task);
-                self.put_some(job, |_: &Begun| true).await
-            }
-            // The end is recorded soon, and takes the beginning to the disk with it.
-            Some(until) => {
-                self.db.write_ahead(move |conn| begin_held(conn, &execution, &task, until)).await
-            }
+        let job = move |conn: &Connection| begin(conn, &execution, &task, held);
+        self.put_some(job, |begun: &Begun| begun.lease.is_none()).await
+    }
+
+    async fn add_ended(
+        &self,
+        execution: Execution,
+        end: ExecutionEnd,
+    ) -> Result<Option<u64>, StoreError> {
+        let job = move |conn: &Connection| add_ended(conn, &execution, &end);
+        if crash::is_planted("execution.unsynced") {
+            return self.db.write_ahead(move |session| job(session)).await;
         }
+        self.db.write(move |session| job(session)).await
     }
 
     async fn start(&self, id: ExecutionId) -> Result<Option<u64>, StoreError> {
@@ -57,9 +61,6 @@ impl Executions for SqliteQueue {
         end: ExecutionEnd,
         task: TaskOf,
     ) -> Result<bool, StoreError> {
-        if crash::is_planted("execution.unsynced") {
-            return self.db.write_ahead(move |conn| finish(conn, id, &end, &task)).await;
-        }
         self.db.write(move |conn| finish(conn, id, &end, &task)).await
     }
 
@@ -133,7 +134,12 @@ pub(super) fn check(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn begin(conn: &Connection, execution: &Execution, task: &Task) -> Result<Begun, StoreError> {
+fn begin(
+    conn: &Connection,
+    execution: &Execution,
+    task: &Task,
+    held: Option<Timestamp>,
+) -> Result<Begun, StoreError> {
     let sql = "INSERT INTO executions (id, app, unit, number, asked, input, status, created_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let number = execution.number.map(|number| signed(number.get()));
@@ -149,23 +155,53 @@ fn begin(conn: &Connection, execution: &Execution, task: &Task) -> Result<Begun,
     ];
     run(conn, sql, values)?;
     let seq = conn.last_insert_rowid().unsigned_abs();
-    let sql = "INSERT INTO execution_counts (unit, number, count) VALUES (?1, ?2, 1) \
-               ON CONFLICT DO UPDATE SET count = count + 1";
-    let counted = number.filter(|_| execution.asked.pinned).unwrap_or(0);
-    run(conn, sql, params![execution.unit.0.as_bytes(), counted])?;
+    count(conn, execution)?;
     queue::push(conn, task)?;
-    Ok(Begun { seq, lease: None })
+    let lease = match held {
+        Some(until) => queue::hold_by_name(conn, &task.name, until)?,
+        None => None,
+    };
+    Ok(Begun { seq, lease })
 }
 
-fn begin_held(
+fn add_ended(
     conn: &Connection,
     execution: &Execution,
-    task: &Task,
-    until: Timestamp,
-) -> Result<Begun, StoreError> {
-    let begun = begin(conn, execution, task)?;
-    let lease = queue::hold_by_name(conn, &task.name, until)?;
-    Ok(Begun { lease, ..begun })
+    end: &ExecutionEnd,
+) -> Result<Option<u64>, StoreError> {
+    let sql = "INSERT INTO executions (id, app, unit, number, asked, input, status, output, log, \
+               created_at, ended_at, duration_ms) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+               ON CONFLICT (id) DO NOTHING";
+    let values = params![
+        execution.id.0.as_bytes(),
+        execution.app.as_str(),
+        execution.unit.0.as_bytes(),
+        execution.number.map(|number| signed(number.get())),
+        to_json(&execution.asked),
+        execution.input,
+        end.status.as_str(),
+        end.output.as_ref().map(to_json),
+        end.log,
+        moment(execution.created_at),
+        moment(end.at),
+        end.duration_ms.map(signed),
+    ];
+    if run(conn, sql, values)? == 0 {
+        return Ok(None);
+    }
+    let seq = conn.last_insert_rowid().unsigned_abs();
+    count(conn, execution)?;
+    Ok(Some(seq))
+}
+
+/// Counts an execution for its version.
+fn count(conn: &Connection, execution: &Execution) -> Result<(), StoreError> {
+    let sql = "INSERT INTO execution_counts (unit, number, count) VALUES (?1, ?2, 1) \
+               ON CONFLICT DO UPDATE SET count = count + 1";
+    let number = execution.number.filter(|_| execution.asked.pinned);
+    let number = number.map_or(0, |number| signed(number.get()));
+    run(conn, sql, params![execution.unit.0.as_bytes(), number]).map(|_| ())
 }
 
 fn finish(

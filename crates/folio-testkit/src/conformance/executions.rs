@@ -22,6 +22,7 @@ pub async fn all(store: &dyn Recording) {
     what_was_begun_is_counted_until_the_end(store).await;
     whoever_lost_the_lease_cannot_end_it(store).await;
     whoever_adds_it_may_hold_it(store).await;
+    what_has_ended_is_added_whole_and_once(store).await;
     pages_go_from_the_newest_to_the_oldest(store).await;
     what_runs_is_found_by_version(store).await;
     every_version_is_counted_also_after_removal(store).await;
@@ -176,6 +177,31 @@ pub async fn whoever_adds_it_may_hold_it(store: &dyn Recording) {
     assert_eq!(store.lease(&task.topic, at(39), LEASE).await.expect("it works"), None);
     let done = end(ExecutionStatus::Success, 20);
     assert!(store.end(asked.id, done, TaskOf::Lease(token)).await.expect("ending works"));
+    assert_eq!(store.lease(&task.topic, at(90), LEASE).await.expect("it works"), None);
+}
+
+/// What has ended before it is recorded never runs, and is not recorded again.
+pub async fn what_has_ended_is_added_whole_and_once(store: &dyn Recording) {
+    let (asked, task) = execution(function(), Some(2));
+    let done = end(ExecutionStatus::Failed, 20);
+    let added = store.add_ended(asked.clone(), done.clone()).await.expect("adding works");
+    let ended = Execution {
+        seq: added.expect("it is new"),
+        status: ExecutionStatus::Failed,
+        output: done.output.clone(),
+        ended_at: Some(at(20)),
+        duration_ms: Some(7),
+        ..asked.clone()
+    };
+    assert_eq!(show(store, asked.id).await, Some(ended.clone()));
+    assert_eq!(store.execution_log(asked.id).await.expect("it reads"), Some("a line\n".into()));
+    let other = end(ExecutionStatus::Success, 30);
+    assert_eq!(store.add_ended(asked.clone(), other).await.expect("asking works"), None);
+    assert_eq!(show(store, asked.id).await, Some(ended.clone()));
+    assert_eq!(list(store, of(asked.unit), 10).await, [ended.seq]);
+    assert_eq!(store.running(asked.unit, None).await.expect("it reads"), []);
+    let counts = store.counts(asked.unit).await.expect("counting works");
+    assert_eq!(counts, BTreeMap::from([(2, 1)]));
     assert_eq!(store.lease(&task.topic, at(90), LEASE).await.expect("it works"), None);
 }
 
