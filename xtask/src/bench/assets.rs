@@ -103,7 +103,7 @@ fn serving(folio: &Folio, site: &Path, directory: &Path) -> Result<()> {
             ours.rate, peer.rate, ours.p99_ms, peer.p99_ms
         ));
     }
-    Ok(())
+    nginx.stop()
 }
 
 fn nginx(site: &Path, directory: &Path) -> Result<Peer> {
@@ -152,11 +152,12 @@ fn switching(folio: &Folio, site: &Path) -> Result<()> {
         inside.push(Duration::from_secs_f64(taken / 1000.0));
     }
     drop(load);
-    for (where_seen, mut times) in [("at the server", inside), ("by the client", times)] {
+    let seen = [("at the server", inside, " (goal: at most 10 ms)"), ("by the client", times, "")];
+    for (where_seen, mut times, goal) in seen {
         times.sort();
         let (half, most) = (times[SWITCHES / 2], times[SWITCHES * 99 / 100]);
         run::say(&format!(
-            "{SWITCHES} switches of live under load, seen {where_seen}: median {}, p99 {} (goal: at most 10 ms)",
+            "{SWITCHES} switches of live under load, seen {where_seen}: median {}, p99 {}{goal}",
             ms(half),
             ms(most)
         ));

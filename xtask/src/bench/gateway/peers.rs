@@ -17,13 +17,18 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) url: String,
     /// Stopped when dropped; none for folio's own functions, which share one server.
-    _process: Option<Running>,
+    process: Option<Running>,
 }
 
 impl Peer {
     /// One of folio's functions.
     pub(crate) fn ours(name: &'static str, url: String) -> Self {
-        Self { name, url, _process: None }
+        Self { name, url, process: None }
+    }
+
+    /// Asks it to end, as those want to be asked that have processes of their own.
+    pub(crate) fn stop(self) -> Result<()> {
+        self.process.map_or(Ok(()), Running::stop)
     }
 
     /// A server whose own file says where it listens, in place of `{port}`.
@@ -169,7 +174,7 @@ fn start_on(name: &'static str, command: &[String], port: u16) -> Result<Peer> {
     let arguments: Vec<_> = command[1..].iter().map(String::as_str).collect();
     let process = run::start_quietly(&Program::new(&command[0], &arguments))?;
     await_port(name, port)?;
-    Ok(Peer { name, url: format!("http://127.0.0.1:{port}/"), _process: Some(process) })
+    Ok(Peer { name, url: format!("http://127.0.0.1:{port}/"), process: Some(process) })
 }
 
 /// Waits until something listens.
