@@ -227,6 +227,12 @@ impl Standing {
         public.next_back().map(|latest| &latest.id)
     }
 
+    /// Whether a release that everybody sees is of an app version.
+    fn shows(&self, version: &VersionId) -> bool {
+        let mut public = self.accessible.iter().filter(|found| !found.release.aside);
+        public.any(|found| found.release.app_version == *version)
+    }
+
     /// Whether a release that can be reached stands aside.
     fn is_aside(&self, release: &ReleaseId) -> bool {
         self.accessible.iter().any(|found| found.id == *release && found.release.aside)

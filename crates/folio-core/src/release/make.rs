@@ -82,7 +82,7 @@ pub(super) fn of_app_version(
 ) -> Result<(StandingRelease, Standing), StoreError> {
     let app = builder.app().clone();
     let mut standing = Standing::read(builder.state, &app)?;
-    let unreleased = unreleased(builder, &app_version)?;
+    let unreleased = unreleased(builder, &standing, &app_version)?;
     let aside = match builder.releasing() {
         Releasing::Aside(tag) => Some(tag.clone()),
         _ => None,
@@ -207,16 +207,23 @@ pub(crate) fn expire(
     Ok(expiry)
 }
 
-/// How many app versions in a row before this one were kept from being released.
-fn unreleased(builder: &Builder<'_>, of: &VersionId) -> Result<u64, StoreError> {
+/// How many app versions in a row before this one were kept from being released. Most often the one before was not,
+/// so they are looked at one by one.
+fn unreleased(
+    builder: &Builder<'_>,
+    standing: &Standing,
+    of: &VersionId,
+) -> Result<u64, StoreError> {
     let (state, app) = (builder.state, builder.app());
-    let mut count = 0;
-    for version in state.app_versions_before(app, None, LOOK_BACK)? {
+    let (mut count, mut below) = (0, None);
+    for _ in 0..LOOK_BACK {
+        let before = state.app_versions_before(app, below, 1)?.pop();
+        let Some(version) = before else { break };
+        below = Some(version.number);
         if version.id == *of {
             continue;
         }
-        let releases = state.releases(app, Releases::Of(&version.id))?;
-        if releases.iter().any(|found| !found.release.aside) {
+        if standing.shows(&version.id) || was_released(builder, &version.id)? {
             break;
         }
         let held = state.entry(version.entry)?.is_some_and(|entry| entry.unreleased);
@@ -226,4 +233,10 @@ fn unreleased(builder: &Builder<'_>, of: &VersionId) -> Result<u64, StoreError> 
         }
     }
     Ok(count)
+}
+
+/// Whether an app version ever had a release that everybody saw.
+fn was_released(builder: &Builder<'_>, version: &VersionId) -> Result<bool, StoreError> {
+    let releases = builder.state.releases(builder.app(), Releases::Of(version))?;
+    Ok(releases.iter().any(|found| !found.release.aside))
 }
