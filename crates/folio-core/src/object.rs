@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use folio_kinds::spec::LAST_APPLIED;
 use folio_model::{
-    AppName, Build, Digest, Draft, Edit, Entry, Kind, Labels, Marks, Number, Place, Pointer,
+    AppName, Build, Digest, Draft, Edit, Entry, Kind, Labels, Marks, Name, Number, Place, Pointer,
     Snapshot, Timestamp, Unit, UnitKey, UnitUid, VersionId, VersionKey,
 };
 use serde_json::Value;
 
-use crate::apply::object::{made_at, marks, shown};
+use crate::apply::object::{made_at, marks};
 use crate::builder::Builder;
 use crate::ports::{Page, State, StoreError};
 use crate::request::{Caller, Marking};
@@ -79,7 +79,7 @@ pub struct Objects {
 #[derive(Debug, Clone, Default)]
 pub struct ObjectPage {
     /// Only what comes after this app and name.
-    pub after: Option<(AppName, String)>,
+    pub after: Option<(AppName, Name)>,
     /// At most so many.
     pub limit: Option<usize>,
 }
@@ -129,23 +129,25 @@ impl Folio {
                 Some(app) => vec![app],
                 None => state.apps()?,
             };
-            let mut live = LiveVersions::default();
-            let mut items = Vec::new();
+            let (mut live, mut items) = (LiveVersions::default(), Vec::new());
             for app in apps {
+                let after = match &page.after {
+                    Some((last, _)) if app < *last => continue,
+                    Some((last, name)) if app == *last => Some(name.clone()),
+                    _ => None,
+                };
                 if state.has_app(&app)? {
-                    let after = page.after.as_ref();
-                    for unit in state.units(&app, kind)?.iter().filter(|unit| unit.is_visible()) {
-                        let place = (&unit.key.app, unit.key.name.as_str());
-                        if after.is_some_and(|(app, name)| place <= (app, name.as_str())) {
-                            continue;
+                    let mut units = Units { state, app, kind, after, is_done: false };
+                    while page.limit.is_none_or(|limit| items.len() < limit)
+                        && let Some(some) = units.next(page.limit)?
+                    {
+                        for unit in some.iter().filter(|unit| unit.is_visible()) {
+                            items.extend(seen(state, unit, &mut live)?);
                         }
-                        if page.limit.is_some_and(|limit| items.len() >= limit) {
-                            break;
-                        }
-                        items.extend(seen(state, unit, &mut live)?);
                     }
                 }
             }
+            items.truncate(page.limit.unwrap_or(usize::MAX));
             Ok(Objects { revision: state.head()?, items })
         })
         .await
@@ -216,19 +218,47 @@ pub(crate) fn mark(builder: &mut Builder<'_>, marking: &Marking) -> Result<(), S
     builder.point(pointer, from, to)
 }
 
+/// The units of one kind of an app, some at a time.
+struct Units<'a> {
+    state: &'a dyn State,
+    app: AppName,
+    kind: Kind,
+    after: Option<Name>,
+    is_done: bool,
+}
+
+impl Units<'_> {
+    /// At most so many of those that come next; none after the last.
+    fn next(&mut self, limit: Option<usize>) -> Result<Option<Vec<Unit>>, StoreError> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let limit = limit.unwrap_or(usize::MAX);
+        let units = self.state.units_after(&self.app, self.kind, (self.after.as_ref(), limit))?;
+        self.is_done = units.len() < limit;
+        self.after = units.last().map(|unit| unit.key.name.clone());
+        Ok(Some(units))
+    }
+}
+
 /// A unit as an object; none if nothing of it can be seen.
 fn seen(
     state: &dyn State,
     unit: &Unit,
     live: &mut LiveVersions,
 ) -> Result<Option<ObjectView>, StoreError> {
-    let Some((digest, _)) = shown(state, unit)? else { return Ok(None) };
-    let spec = view::snapshot(state, digest)?;
-    let latest = match unit.latest {
-        Some(number) => state.version(VersionKey { unit: unit.uid, number })?,
-        None => None,
+    let version = |number: Option<Number>| match number {
+        Some(number) => state.version(VersionKey { unit: unit.uid, number }),
+        None => Ok(None),
     };
-    let versions = state.versions(unit.uid, Page::ALL)?.len() as u64;
+    let newest = version(unit.newest)?;
+    let latest = if unit.latest == unit.newest { newest.clone() } else { version(unit.latest)? };
+    let drafted = unit.draft.as_ref().map(|draft| draft.snapshot);
+    let published = newest.as_ref().map(|version| version.snapshot);
+    let Some(digest) = drafted.or(published) else { return Ok(None) };
+    let spec = view::snapshot(state, digest)?;
+    let versions = state.version_count(unit.uid)?;
+    let first = newest.filter(|_| versions == 1).map(|version| version.created_at);
     let standing = Standing {
         versions,
         latest: latest.map(|latest| (latest.number, latest.id)),
@@ -236,7 +266,7 @@ fn seen(
         draft: unit.draft.is_some(),
         build: Some(view::build(state, &spec)?),
     };
-    object(state, unit, (digest, spec), standing).map(Some)
+    object(state, unit, (digest, spec), standing, first).map(Some)
 }
 
 fn object(
@@ -244,12 +274,14 @@ fn object(
     unit: &Unit,
     (digest, spec): (Digest, Snapshot),
     standing: Standing,
+    first: Option<Timestamp>,
 ) -> Result<ObjectView, StoreError> {
     let marked = marks(state, unit)?;
     let revision = unit.revision.max(marked.as_ref().map_or(0, |(_, revision)| *revision));
-    let created_at = match &marked {
-        Some((marks, _)) => marks.since,
-        None => made_at(state, unit)?,
+    let created_at = match (&marked, first) {
+        (Some((marks, _)), _) => marks.since,
+        (None, Some(first)) => first,
+        (None, None) => made_at(state, unit)?,
     };
     let marks = marked.map(|(marks, _)| marks);
     let generation =
@@ -388,7 +420,7 @@ fn changed(
         revision: touched.entry,
     });
     let spec = view::snapshot(state, digest)?;
-    let object = object(state, &unit, (digest, spec), Standing::default())?;
+    let object = object(state, &unit, (digest, spec), Standing::default(), None)?;
     let object = ObjectView { revision: touched.entry, ..object };
     Ok(Some(ChangedUnit { object, what: Became::Gone }))
 }

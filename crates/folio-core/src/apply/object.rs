@@ -116,7 +116,7 @@ fn perform(
     let unit = builder.state.unit(key)?.filter(Unit::is_visible);
     check(builder.state, put, unit.as_ref())?;
     let mut of = match &unit {
-        Some(unit) => shown(builder.state, unit)?.map(|(digest, _)| digest),
+        Some(unit) => shown(builder.state, unit)?,
         None => None,
     };
     let mut applied = Applied::nothing();
@@ -212,16 +212,13 @@ fn check(state: &dyn State, put: &PutObject, unit: Option<&Unit>) -> Result<(), 
 }
 
 /// What an unqualified reference to a unit shows, whether it can be called or not: its draft, else its newest version.
-pub(crate) fn shown(
-    state: &dyn State,
-    unit: &Unit,
-) -> Result<Option<(Digest, Option<Timestamp>)>, StoreError> {
+fn shown(state: &dyn State, unit: &Unit) -> Result<Option<Digest>, StoreError> {
     if let Some(draft) = &unit.draft {
-        return Ok(Some((draft.snapshot, None)));
+        return Ok(Some(draft.snapshot));
     }
     let Some(number) = unit.newest else { return Ok(None) };
     let version = state.version(VersionKey { unit: unit.uid, number })?;
-    Ok(version.map(|version| (version.snapshot, Some(version.created_at))))
+    Ok(version.map(|version| version.snapshot))
 }
 
 /// What is said about a unit, and the entry that last changed that.
@@ -288,7 +285,7 @@ fn functions_on(
             Form::Versions => unit.draft.is_none() && unit.newest.is_some(),
             Form::Drafts => unit.draft.is_some(),
         };
-        let Some((digest, _)) = shown(state, &unit)?.filter(|_| reached) else { continue };
+        let Some(digest) = shown(state, &unit)?.filter(|_| reached) else { continue };
         let spec = view::snapshot(state, digest)?;
         if matches!(&spec, Snapshot::Function(spec) if spec.package.name == package.key.name) {
             let at = unit.key.to_string();

@@ -184,6 +184,14 @@ pub trait State {
     /// An app's living units of one kind, by name, visible or not.
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError>;
 
+    /// As [`State::units`], but only those after a name, and at most so many.
+    fn units_after(
+        &self,
+        app: &AppName,
+        kind: Kind,
+        page: (Option<&Name>, usize),
+    ) -> Result<Vec<Unit>, StoreError>;
+
     /// The living units of an app that belong to a deployment, by kind and name.
     fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError>;
 
@@ -199,6 +207,9 @@ pub trait State {
 
     /// A unit's surviving versions, oldest first, after a number.
     fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError>;
+
+    /// How many versions of a unit survive.
+    fn version_count(&self, unit: UnitUid) -> Result<u64, StoreError>;
 
     /// The newest surviving version below a number, whether it can be called or not.
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError>;

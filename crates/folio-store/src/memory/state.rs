@@ -46,12 +46,21 @@ impl State for Rows {
     }
 
     fn units(&self, app: &AppName, kind: Kind) -> Result<Vec<Unit>, StoreError> {
+        self.units_after(app, kind, (None, usize::MAX))
+    }
+
+    fn units_after(
+        &self,
+        app: &AppName,
+        kind: Kind,
+        (after, limit): (Option<&Name>, usize),
+    ) -> Result<Vec<Unit>, StoreError> {
         let first = UnitKey { app: app.clone(), kind, name: first_name() };
         let of_kind = |key: &UnitKey| key.app == *app && key.kind == kind;
         let keys = self.names.range(first..).take_while(|(key, _)| of_kind(key));
-        Ok(keys
-            .map(|(_, uid)| self.units.get(uid).expect("names lead to units").unit.clone())
-            .collect())
+        let keys = keys.filter(|(key, _)| after.is_none_or(|after| key.name > *after));
+        let unit = |uid: &UnitUid| self.units.get(uid).expect("names lead to units").unit.clone();
+        Ok(keys.take(limit).map(|(_, uid)| unit(uid)).collect())
     }
 
     fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
@@ -84,6 +93,11 @@ impl State for Rows {
         };
         let keys = self.surviving.range(VersionKey { unit, number: first }..=last_of(unit));
         Ok(keys.take(page.limit).filter_map(|(key, ())| self.versions.get(key).cloned()).collect())
+    }
+
+    fn version_count(&self, unit: UnitUid) -> Result<u64, StoreError> {
+        let first = VersionKey { unit, number: Number::FIRST };
+        Ok(self.surviving.range(first..=last_of(unit)).count() as u64)
     }
 
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {

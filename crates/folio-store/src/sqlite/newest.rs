@@ -112,6 +112,15 @@ impl State for Newest<'_> {
         self.seen().units(app, kind)
     }
 
+    fn units_after(
+        &self,
+        app: &AppName,
+        kind: Kind,
+        page: (Option<&Name>, usize),
+    ) -> Result<Vec<Unit>, StoreError> {
+        self.seen().units_after(app, kind, page)
+    }
+
     fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
         self.seen().owned(app, deployment)
     }
@@ -130,6 +139,10 @@ impl State for Newest<'_> {
 
     fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError> {
         self.seen().versions(unit, page)
+    }
+
+    fn version_count(&self, unit: UnitUid) -> Result<u64, StoreError> {
+        self.seen().version_count(unit)
     }
 
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {

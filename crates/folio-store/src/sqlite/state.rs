@@ -58,6 +58,15 @@ impl State for Seen<'_> {
         units::of_kind(self.0, app, kind)
     }
 
+    fn units_after(
+        &self,
+        app: &AppName,
+        kind: Kind,
+        page: (Option<&Name>, usize),
+    ) -> Result<Vec<Unit>, StoreError> {
+        units::after(self.0, app, kind, page)
+    }
+
     fn owned(&self, app: &AppName, deployment: &str) -> Result<Vec<Unit>, StoreError> {
         units::owned(self.0, app, deployment)
     }
@@ -76,6 +85,10 @@ impl State for Seen<'_> {
 
     fn versions(&self, unit: UnitUid, page: Page) -> Result<Vec<Version>, StoreError> {
         versions::of_unit(self.0, unit, page)
+    }
+
+    fn version_count(&self, unit: UnitUid) -> Result<u64, StoreError> {
+        versions::count(self.0, unit)
     }
 
     fn version_before(&self, key: VersionKey) -> Result<Option<Version>, StoreError> {

@@ -2,7 +2,7 @@
 
 use folio_core::ports::StoreError;
 use folio_model::{
-    Answer, AppName, Digest, Draft, Kind, Origin, Owner, TokenRecord, Unit, UnitKey, UnitUid,
+    Answer, AppName, Digest, Draft, Kind, Name, Origin, Owner, TokenRecord, Unit, UnitKey, UnitUid,
     VersionKey, canonical,
 };
 use rusqlite::{Connection, Row, params};
@@ -86,6 +86,21 @@ pub(super) fn of_kind(
 ) -> Result<Vec<Unit>, StoreError> {
     let sql = select_units!("WHERE app = ?1 AND kind = ?2 AND deleted_in IS NULL ORDER BY name");
     all(conn, sql, [app.as_str(), kind.as_str()], read)
+}
+
+pub(super) fn after(
+    conn: &Connection,
+    app: &AppName,
+    kind: Kind,
+    (after, limit): (Option<&Name>, usize),
+) -> Result<Vec<Unit>, StoreError> {
+    let sql = select_units!(
+        "WHERE app = ?1 AND kind = ?2 AND name > ?3 AND deleted_in IS NULL ORDER BY name LIMIT ?4"
+    );
+    // Every name comes after the empty one.
+    let after = after.map_or("", Name::as_str);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    all(conn, sql, params![app.as_str(), kind.as_str(), after, limit], read)
 }
 
 pub(super) fn owned(

@@ -57,6 +57,12 @@ pub(super) fn of_unit(
     all(conn, sql, values, read)
 }
 
+pub(super) fn count(conn: &Connection, unit: UnitUid) -> Result<u64, StoreError> {
+    let sql = "SELECT count(*) FROM versions WHERE unit = ?1 AND deleted = 0";
+    let counted = one(conn, sql, [unit.0.as_bytes()], |row| row.get::<_, i64>(0))?;
+    Ok(counted.map_or(0, i64::unsigned_abs))
+}
+
 pub(super) fn before(conn: &Connection, key: VersionKey) -> Result<Option<Version>, StoreError> {
     let sql = select_versions!(
         "WHERE unit = ?1 AND deleted = 0 AND number < ?2 ORDER BY number DESC LIMIT 1"

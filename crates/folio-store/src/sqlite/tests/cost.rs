@@ -21,6 +21,9 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("unit", |state, unit| state.unit(&unit.key).map(drop)),
     ("unit_by_uid", |state, unit| state.unit_by_uid(unit.uid).map(drop)),
     ("units", |state, unit| state.units(&unit.key.app, Kind::Package).map(drop)),
+    ("units_after", |state, unit| {
+        state.units_after(&unit.key.app, Kind::Package, (None, 3)).map(drop)
+    }),
     ("version", |state, unit| state.version(unit.at(11)).map(drop)),
     ("version_by_id", |state, unit| state.version_by_id(unit.uid, &version_id("v11")).map(drop)),
     ("versions", |state, unit| state.versions(unit.uid, Page { after: 0, limit: 3 }).map(drop)),

@@ -1,8 +1,8 @@
 //! Facts about apps, tokens, units and drafts.
 
-use folio_core::ports::Ledger;
+use folio_core::ports::{Ledger, State};
 use folio_model::{
-    Change, Digest, Edit, Kind, Number, Origin, Owner, Role, TokenRecord, Unit, UnitKey,
+    Change, Digest, Edit, Kind, Name, Number, Origin, Owner, Role, TokenRecord, Unit, UnitKey,
 };
 
 use super::world::{Named, World, actor, draft, package};
@@ -173,10 +173,26 @@ pub async fn units_are_listed_by_kind_and_name(ledger: &dyn Ledger) {
     world.create(Kind::Package, "c").await;
     let gone = world.create(Kind::Function, "gone").await;
     world.must(vec![gone.remove()]).await;
+    let names = |units: Vec<Unit>| -> Vec<_> {
+        units.into_iter().map(|unit| unit.key.name.to_string()).collect()
+    };
     let app = world.app.clone();
     let units = world.look(move |state| state.units(&app, Kind::Function)).await;
-    let names: Vec<_> = units.iter().map(|unit| unit.key.name.as_str()).collect();
-    assert_eq!(names, ["0", "B", "a", "a-1", "b"]);
+    assert_eq!(names(units), ["0", "B", "a", "a-1", "b"]);
+    let pages: [(Option<&str>, usize, &[&str]); 4] = [
+        (None, 2, &["0", "B"]),
+        (Some("B"), 2, &["a", "a-1"]),
+        (Some("a-0"), 9, &["a-1", "b"]),
+        (Some("b"), 9, &[]),
+    ];
+    for (after, limit, expected) in pages {
+        let app = world.app.clone();
+        let after: Option<Name> = after.map(|after| after.parse().expect("a name"));
+        let page = move |state: &dyn State| {
+            state.units_after(&app, Kind::Function, (after.as_ref(), limit))
+        };
+        assert_eq!(names(world.look(page).await), expected);
+    }
 }
 
 /// A change of one app cannot touch a unit of another.

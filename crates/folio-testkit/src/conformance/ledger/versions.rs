@@ -124,6 +124,7 @@ pub async fn versions_are_listed_in_pages(ledger: &dyn Ledger) {
         async { page.await.iter().map(|version| version.number.get()).collect::<Vec<_>>() }
     };
     assert_eq!(page(0, usize::MAX).await, [1, 2, 4, 5]);
+    assert_eq!(world.look(move |state| state.version_count(uid)).await, 4);
     assert_eq!(page(1, 2).await, [2, 4]);
     assert_eq!(page(4, 9).await, [5]);
     assert!(page(5, 9).await.is_empty());
