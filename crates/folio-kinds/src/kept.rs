@@ -17,7 +17,7 @@ pub fn convert_kept(manifest: &Manifest, to: &str) -> Result<Manifest, ManifestE
     let kept = take(&mut value);
     let bare = Manifest::new(value.clone())?;
     let kind = bare.kind()?.name;
-    let kept = kept.and_then(|text| from_str::<Value>(&text).ok());
+    let kept = kept.and_then(|text| from_str::<Value>(&text).ok()).filter(Value::is_object);
     let kept = kept.and_then(|mut kept| {
         kept["metadata"] = value["metadata"].clone();
         Stored::of_value(kind, kept).ok()

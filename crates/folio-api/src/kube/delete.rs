@@ -13,12 +13,13 @@ use super::resource::Source;
 use super::status::Status;
 use super::{Asked, body, by, plain};
 
+/// What may become of what an object holds.
+const POLICIES: [&str; 3] = ["Background", "Foreground", "Orphan"];
+
 /// `DELETE` of an object, or of all that are selected.
 pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
     let options = body::options(&asked.parts.headers, &asked.bytes)?;
-    let dry = options["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let dry =
-        dry.map(is_dry).collect::<Result<Vec<_>, _>>()?.contains(&true) || asked.query.dry_run;
+    let dry = rehearses(&options)? || asked.query.dry_run;
     let mut caller = by(asked.caller.clone(), &asked.parts);
     caller.run = if dry { Run::Dry } else { Run::Real };
     let policy = options["propagationPolicy"].as_str().or(asked.query.propagation.as_deref());
@@ -47,6 +48,32 @@ pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
             }
             Ok(read::page(&asked.target, listed, read::Form::Plain, asked.folio.now()))
         }
+    }
+}
+
+/// Whether the options want the deletion rehearsed only. Options that make no sense are refused: whoever misspells a
+/// rehearsal wants nothing deleted.
+fn rehearses(options: &Value) -> Result<bool, Status> {
+    if !matches!(options["kind"].as_str(), None | Some("" | "DeleteOptions")) {
+        return Err(Status::bad_request("the body of a DELETE is a DeleteOptions"));
+    }
+    match &options["propagationPolicy"] {
+        Value::Null => {}
+        Value::String(policy) if POLICIES.contains(&policy.as_str()) => {}
+        other => {
+            let what = format!(
+                "propagationPolicy: Unsupported value: {other}: supported values: \"Background\", \"Foreground\", \"Orphan\""
+            );
+            return Err(Status::invalid("propagationPolicy", what));
+        }
+    }
+    let wrong = || Status::bad_request("`dryRun` is a list of words, of which there is `All`");
+    match &options["dryRun"] {
+        Value::Null => Ok(false),
+        Value::Array(words) => words
+            .iter()
+            .try_fold(false, |dry, word| Ok(dry | is_dry(word.as_str().ok_or_else(wrong)?)?)),
+        _ => Err(wrong()),
     }
 }
 

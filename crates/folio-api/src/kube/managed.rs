@@ -91,11 +91,13 @@ pub(crate) fn apply(
     Ok(object)
 }
 
-/// Notes what a manager changed from one object to another. A client may rewrite who owns what.
+/// Notes what a manager changed from one object to another. A client may rewrite who owns what; what it writes is not
+/// believed unless all of it makes sense.
 pub(crate) fn update(current: Option<&Value>, changed: &mut Value, author: Author<'_>) {
     let empty = json!({});
     let base = current.unwrap_or(&empty);
-    let given = changed["metadata"].get("managedFields").is_some_and(Value::is_array);
+    let given = changed["metadata"]["managedFields"].as_array();
+    let given = given.is_some_and(|entries| entries.iter().all(is_entry));
     let mut entries = if given { read(changed) } else { read(base) };
     let (before, after) = (leaves(base), leaves(changed));
     let touched: BTreeSet<Path> = after
@@ -233,6 +235,20 @@ fn remove(object: &mut Value, path: &[String]) {
             remove(object, above);
         }
     }
+}
+
+/// Whether an entry says everything that one has to. An empty one says nothing, which is how entries are taken back.
+fn is_entry(entry: &Value) -> bool {
+    let said = |key: &str| entry[key].as_str().is_some_and(|text| !text.is_empty());
+    let is_empty = entry.as_object().is_some_and(Map::is_empty);
+    let is_whole = ["manager", "apiVersion", "time"].into_iter().all(said)
+        && matches!(entry["operation"].as_str(), Some("Apply" | "Update"))
+        && is_tree(&entry["fieldsV1"]);
+    is_empty || is_whole
+}
+
+fn is_tree(fields: &Value) -> bool {
+    fields.as_object().is_some_and(|fields| fields.values().all(is_tree))
 }
 
 fn read(object: &Value) -> Vec<Entry> {

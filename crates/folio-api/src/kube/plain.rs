@@ -178,11 +178,7 @@ fn wanted(asked: &Asked, verb: &str, before: Option<&Value>) -> Result<Value, St
                 return managed::apply(before, &applied, author, others);
             }
             (_, None) => return Err(asked.target.not_found(name)),
-            ((PatchKind::Merge, patch), Some(before)) => {
-                let mut after = before.clone();
-                patch::merge(&mut after, &patch);
-                after
-            }
+            ((PatchKind::Merge, patch), Some(before)) => patch::merge(before, &patch)?,
             ((PatchKind::Steps, steps), Some(before)) => patch::steps(before, &steps)?,
         }
     } else {

@@ -76,7 +76,7 @@ impl Query {
             "sendInitialEvents" => self.initial_events = flag()?,
             "timeoutSeconds" => self.timeout_seconds = Some(number()?),
             "dryRun" => self.dry_run = is_dry(value)?,
-            "fieldManager" => self.manager = Some(manager(value)?),
+            "fieldManager" => self.manager = Some(manager(value)?).filter(|name| !name.is_empty()),
             "fieldValidation" => self.validation = Some(validation(value)?),
             "force" => self.force = flag()?,
             "includeObject" => self.whole_rows = value == "Object",

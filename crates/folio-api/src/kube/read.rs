@@ -20,6 +20,8 @@ use super::{mapping, object};
 /// Entries after which a page can no longer be continued, or a watch begun.
 pub(crate) const ENTRIES_MAX: u64 = 10_000;
 
+const NO_CONTINUE_KEY: &str = "continue key is not valid";
+
 /// How a client wants objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -148,7 +150,7 @@ fn continued(text: &str, head: u64) -> Result<Continued, Status> {
     let bytes = BASE64.decode(text).ok();
     let found: Option<Continued> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let found = found.filter(|found| found.revision <= head);
-    let found = found.ok_or_else(|| Status::bad_request("continue key is not valid"))?;
+    let found = found.ok_or_else(|| Status::bad_request(NO_CONTINUE_KEY))?;
     if found.revision + ENTRIES_MAX < head {
         let what = "The provided continue parameter is too old to display a consistent list result. \
                     You can start a new list without the continue parameter.";
@@ -174,8 +176,15 @@ async fn units(
         return Ok(Listed { revision, items: items.filter(selected).collect(), next: None });
     }
     let all = query.labels.is_empty() && query.fields == Default::default() && trigger.is_none();
+    let after = match continued {
+        Some(Continued { app, name, .. }) => {
+            let name = name.parse().map_err(|_| Status::bad_request(NO_CONTINUE_KEY))?;
+            Some((app.clone(), name))
+        }
+        None => None,
+    };
     let page = ObjectPage {
-        after: continued.map(|after| (after.app.clone(), after.name.clone())),
+        after,
         limit: query.limit.filter(|_| all).map(|limit| limit.saturating_add(1)),
     };
     let objects = folio.objects(target.namespace.as_ref(), kind, page).await?;
@@ -202,17 +211,14 @@ pub(crate) fn page(target: &Target, listed: Listed, form: Form, now: Timestamp) 
         json!({ "resourceVersion": revision.to_string(), "continue": next.unwrap_or_default() });
     let body = match form {
         Form::Table(version, carry) => {
-            let mut table = table::table(target.resource, &items, now, carry);
+            let mut table = table::table(target.resource, items, now, carry);
             table["apiVersion"] = format!("meta.k8s.io/{version}").into();
             table["metadata"] = metadata;
             table
         }
         Form::Metadata => {
-            let items: Vec<_> = items.iter().map(partial).collect();
-            json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata, "items": items,
-            })
+            let items = items.into_iter().map(table::partial).collect();
+            whole("PartialObjectMetadataList", "meta.k8s.io/v1", metadata, items)
         }
         Form::Plain => {
             for item in &mut items {
@@ -220,32 +226,32 @@ pub(crate) fn page(target: &Target, listed: Listed, form: Form, now: Timestamp) 
                 item["apiVersion"] = target.api_version().into();
                 item["kind"] = target.resource.kind.into();
             }
-            json!({
-                "kind": format!("{}List", target.resource.kind), "apiVersion": target.api_version(),
-                "metadata": metadata, "items": items,
-            })
+            let kind = format!("{}List", target.resource.kind);
+            whole(&kind, &target.api_version(), metadata, items)
         }
     };
     axum::Json(body).into_response()
+}
+
+/// A list. Its items are moved: `json!` would copy them, which takes longer than writing them.
+fn whole(kind: &str, api_version: &str, metadata: Value, items: Vec<Value>) -> Value {
+    let mut list = json!({ "kind": kind, "apiVersion": api_version });
+    list["metadata"] = metadata;
+    list["items"] = Value::Array(items);
+    list
 }
 
 /// Writes one object as a client wants it.
 pub(crate) fn shown(target: &Target, value: Value, form: Form, now: Timestamp) -> Value {
     match form {
         Form::Plain => value,
-        Form::Metadata => partial(&value),
+        Form::Metadata => table::partial(value),
         Form::Table(version, carry) => {
             let revision = value["metadata"]["resourceVersion"].clone();
-            let mut table = table::table(target.resource, &[value], now, carry);
+            let mut table = table::table(target.resource, vec![value], now, carry);
             table["apiVersion"] = format!("meta.k8s.io/{version}").into();
             table["metadata"] = json!({ "resourceVersion": revision });
             table
         }
     }
-}
-
-fn partial(value: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
-    })
 }

@@ -34,11 +34,7 @@ pub(super) async fn change(asked: Asked, verb: &str) -> Result<Response, Status>
         "update" => body::object(headers, &asked.bytes)?,
         _ => match body::patch(headers, &asked.bytes)? {
             (PatchKind::Steps, steps) => patch::steps(&before, &steps)?,
-            (_, over) => {
-                let mut after = before.clone();
-                patch::merge(&mut after, &over);
-                after
-            }
+            (_, over) => patch::merge(&before, &over)?,
         },
     };
     let replicas = after["spec"]["replicas"].as_u64().filter(|replicas| *replicas <= REPLICAS_MAX);

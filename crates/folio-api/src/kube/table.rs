@@ -60,7 +60,16 @@ fn of_unit(kind: &str) -> Vec<Column> {
             vec![VERSIONS, LATEST, AGE, wide("Runtime", &["/spec/runtime/image", "/spec/runtime"])]
         }
         "HTTPTrigger" => vec![
-            column("Path", &["/spec/prefix", "/spec/relativeurl", "/spec/path"]),
+            column(
+                "Path",
+                &[
+                    "/spec/prefix",
+                    "/spec/relativeurl",
+                    "/spec/path/exact",
+                    "/spec/path/prefix/path",
+                    "/spec/path",
+                ],
+            ),
             column("Methods", &["/spec/methods", "/spec/method"]),
             column("Function", &["/spec/functionref/name", "/spec/targets/0/function"]),
             AGE,
@@ -81,7 +90,12 @@ pub(crate) enum Carry {
 }
 
 /// Objects as a table.
-pub(crate) fn table(resource: &Resource, objects: &[Value], now: Timestamp, carry: Carry) -> Value {
+pub(crate) fn table(
+    resource: &Resource,
+    objects: Vec<Value>,
+    now: Timestamp,
+    carry: Carry,
+) -> Value {
     let columns = columns(resource);
     let definitions: Vec<_> = columns
         .iter()
@@ -93,23 +107,30 @@ pub(crate) fn table(resource: &Resource, objects: &[Value], now: Timestamp, carr
             })
         })
         .collect();
-    let rows: Vec<_> = objects.iter().map(|object| row(&columns, object, now, carry)).collect();
-    json!({
+    let mut table = json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {},
-        "columnDefinitions": definitions, "rows": rows,
-    })
+        "columnDefinitions": definitions,
+    });
+    // Moved, as `json!` would copy them.
+    table["rows"] = objects.into_iter().map(|object| row(&columns, object, now, carry)).collect();
+    table
 }
 
-fn row(columns: &[Column], object: &Value, now: Timestamp, carry: Carry) -> Value {
-    let cells: Vec<_> = columns.iter().map(|column| cell(column, object, now)).collect();
-    let carried = match carry {
-        Carry::Whole => object.clone(),
-        Carry::Metadata => json!({
-            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
-            "metadata": object["metadata"],
-        }),
+fn row(columns: &[Column], object: Value, now: Timestamp, carry: Carry) -> Value {
+    let mut row = json!({});
+    row["cells"] = columns.iter().map(|column| cell(column, &object, now)).collect();
+    row["object"] = match carry {
+        Carry::Whole => object,
+        Carry::Metadata => partial(object),
     };
-    json!({ "cells": cells, "object": carried })
+    row
+}
+
+/// The metadata of an object alone.
+pub(crate) fn partial(mut object: Value) -> Value {
+    let mut partial = json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1" });
+    partial["metadata"] = object["metadata"].take();
+    partial
 }
 
 fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {

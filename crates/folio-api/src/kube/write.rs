@@ -142,9 +142,7 @@ impl Write<'_> {
             (_, None) => return Err(self.target.not_found(&name)),
             (Wanted::Instead(new), Some(_)) => new.clone(),
             (Wanted::Patched(PatchKind::Merge, patch), Some(current)) => {
-                let mut after = current.clone();
-                patch::merge(&mut after, patch);
-                after
+                patch::merge(current, patch)?
             }
             (Wanted::Patched(PatchKind::Steps, steps), Some(current)) => {
                 patch::steps(current, steps)?

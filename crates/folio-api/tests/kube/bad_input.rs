@@ -173,7 +173,18 @@ fn rows() -> Vec<Row<'static>> {
             422,
             "Invalid",
         ),
+        ("PATCH", hello.clone(), merge, text(r#"{"metadata":5}"#), 422, "Invalid"),
+        (
+            "PATCH",
+            hello.clone(),
+            steps,
+            text(r#"[{"op":"replace","path":"","value":5}]"#),
+            422,
+            "Invalid",
+        ),
+        ("PATCH", hello.clone(), steps, doubling(), 422, "Invalid"),
         ("PATCH", hello.clone(), applied, with(|_| ()), 422, "Invalid"),
+        ("PATCH", at(&hello, "?fieldManager="), applied, with(|_| ()), 422, "Invalid"),
         ("PATCH", at(&hello, "?fieldManager=x"), applied, text("a: ["), 400, "BadRequest"),
         (
             "PATCH",
@@ -187,6 +198,10 @@ fn rows() -> Vec<Row<'static>> {
         ("DELETE", at(&functions, "/none"), json, text(""), 404, "NotFound"),
         ("DELETE", hello.clone(), json, text(r#"{"preconditions":{"uid":"x"}}"#), 409, "Conflict"),
         ("DELETE", hello.clone(), json, text(r#"{"dryRun":["Some"]}"#), 422, "Invalid"),
+        ("DELETE", hello.clone(), json, text(r#"{"dryRun":"All"}"#), 400, "BadRequest"),
+        ("DELETE", hello.clone(), json, text(r#"{"dryRun":[1]}"#), 400, "BadRequest"),
+        ("DELETE", hello.clone(), json, text(r#"{"kind":"Pod"}"#), 400, "BadRequest"),
+        ("DELETE", hello.clone(), json, text(r#"{"propagationPolicy":"No"}"#), 422, "Invalid"),
         ("GET", at(&functions, "/none"), json, text(""), 404, "NotFound"),
         ("GET", text("/apis/fission.io/v2/functions"), json, text(""), 404, "NotFound"),
         ("GET", text("/apis/none.io/v1/functions"), json, text(""), 404, "NotFound"),
@@ -319,6 +334,12 @@ fn more_rows() -> Vec<Row<'static>> {
         ),
         ("OPTIONS", functions(""), json, text(""), 405, "MethodNotAllowed"),
     ]
+}
+
+/// A small patch that asks for something larger than any memory.
+fn doubling() -> String {
+    let copy = |at| json!({ "op": "copy", "from": "/spec", "path": format!("/spec/k{at}") });
+    Value::from_iter((0..64).map(copy)).to_string()
 }
 
 #[tokio::test]

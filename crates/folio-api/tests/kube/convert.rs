@@ -126,3 +126,15 @@ async fn what_is_no_review_is_refused() {
     let asked = request(&world, "POST", "/convert", "application/json", "{".to_owned());
     send(&world, asked).await.refused(400, "BadRequest");
 }
+
+#[tokio::test]
+async fn what_is_no_object_was_not_kept_by_anybody() {
+    let world = World::memory().await;
+    let spec = json!({ "environment": "nodejs", "package": { "name": "code" } });
+    for kept in ["[]", "[[[5]]]", "5", "null", "{"] {
+        let mut object = of("folio.dev/v1", "one", spec.clone());
+        object["metadata"]["annotations"] = json!({ "folio.dev/kept": kept });
+        let answer = convert(&world, review("folio.dev/v1beta1", json!([object]))).await.ok();
+        assert_eq!(answer["response"]["result"]["status"], "Success", "{kept}");
+    }
+}

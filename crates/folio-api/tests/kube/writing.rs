@@ -208,3 +208,22 @@ async fn namespaces_configs_and_secrets_are_folios() {
         ask(&world, "GET", &path, Value::Null).await.refused(404, "NotFound");
     }
 }
+
+#[tokio::test]
+async fn a_namespace_is_applied_again_without_a_trace() {
+    let world = World::memory().await;
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": { "name": "shop", "labels": { "team": "a" } },
+    });
+    let path = "/api/v1/namespaces/shop";
+    let made = apply(&world, path, "loop", &namespace).await;
+    assert_eq!(made.status, 201);
+    let entries = world.entries();
+    apply(&world, path, "loop", &namespace).await.ok();
+    let patch = json!({ "metadata": { "annotations": { "a": "b" } } });
+    let media = "application/merge-patch+json";
+    let patched = send(&world, request(&world, "PATCH", path, media, patch.to_string())).await;
+    assert_eq!(patched.ok()["metadata"]["name"], "shop");
+    assert_eq!(world.entries(), entries);
+}

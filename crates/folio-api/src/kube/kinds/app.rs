@@ -47,7 +47,7 @@ impl Mapping for Apps {
 #[async_trait]
 impl Mapping for Namespaces {
     fn verbs(&self) -> &'static [&'static str] {
-        &["create", "delete", "get", "list", "watch"]
+        &["create", "delete", "get", "list", "patch", "update", "watch"]
     }
 
     fn columns(&self) -> Vec<Column> {
@@ -67,8 +67,11 @@ impl Mapping for Namespaces {
     }
 
     async fn put(&self, put: &Put<'_>) -> Result<Made, Status> {
-        let app: AppName = put.named()?;
-        put.folio.create_app(put.caller, &app).await?;
+        // An app is its name: there is nothing of it to change, and what is said about it is not kept.
+        if put.before.is_none() {
+            let app: AppName = put.named()?;
+            put.folio.create_app(put.caller, &app).await?;
+        }
         Ok(Made::default())
     }
 
