@@ -2,6 +2,8 @@
 //!
 //! This is what those see who read and watch everything, whoever changed it and through which door.
 
+mod past;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use folio_kinds::spec::LAST_APPLIED;
@@ -11,6 +13,7 @@ use folio_model::{
 };
 use serde_json::Value;
 
+use self::past::Past;
 use crate::apply::object::{made_at, marks};
 use crate::builder::Builder;
 use crate::ports::{Page, State, StoreError};
@@ -78,6 +81,8 @@ pub struct Objects {
 /// A stretch of units to list.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectPage {
+    /// As they were at this entry. What happened since is read and taken back, so it should not be long ago.
+    pub at: Option<u64>,
     /// Only what comes after this app and name.
     pub after: Option<(AppName, Name)>,
     /// At most so many.
@@ -124,33 +129,7 @@ impl Folio {
         page: ObjectPage,
     ) -> Result<Objects, history::Error> {
         let app = app.cloned();
-        self.look(move |state| {
-            let apps = match app {
-                Some(app) => vec![app],
-                None => state.apps()?,
-            };
-            let (mut live, mut items) = (LiveVersions::default(), Vec::new());
-            for app in apps {
-                let after = match &page.after {
-                    Some((last, _)) if app < *last => continue,
-                    Some((last, name)) if app == *last => Some(name.clone()),
-                    _ => None,
-                };
-                if state.has_app(&app)? {
-                    let mut units = Units { state, app, kind, after, is_done: false };
-                    while page.limit.is_none_or(|limit| items.len() < limit)
-                        && let Some(some) = units.next(page.limit)?
-                    {
-                        for unit in some.iter().filter(|unit| unit.is_visible()) {
-                            items.extend(seen(state, unit, &mut live)?);
-                        }
-                    }
-                }
-            }
-            items.truncate(page.limit.unwrap_or(usize::MAX));
-            Ok(Objects { revision: state.head()?, items })
-        })
-        .await
+        self.look(move |state| Ok(listed(state, (app.as_ref(), kind), &page)?)).await
     }
 
     /// Shows one unit as an object, if there is one.
@@ -174,6 +153,26 @@ impl Folio {
         pointers: Vec<Pointer>,
     ) -> Result<Vec<Option<(Place, u64)>>, StoreError> {
         self.look(move |state| pointers.iter().map(|pointer| state.place(pointer)).collect()).await
+    }
+
+    /// The last entry of an app, or of all.
+    pub async fn last_entry(&self, app: Option<&AppName>) -> Result<u64, StoreError> {
+        let app = app.cloned();
+        self.look(move |state| match &app {
+            Some(app) => state.last_entry(app),
+            None => state.head(),
+        })
+        .await
+    }
+
+    /// When an app was made: in the first entry it has.
+    pub async fn app_made_at(&self, app: &AppName) -> Result<Option<Timestamp>, StoreError> {
+        let app = app.clone();
+        self.look(move |state| {
+            let first = state.entries(Some(&app), Page { after: 0, limit: 1 })?;
+            Ok(first.first().map(|entry| entry.at))
+        })
+        .await
     }
 
     /// Changes nothing of an app but what the caller says about an object of it.
@@ -216,6 +215,58 @@ pub(crate) fn mark(builder: &mut Builder<'_>, marking: &Marking) -> Result<(), S
         builder.say(format!("mark {}", marking.name));
     }
     builder.point(pointer, from, to)
+}
+
+/// Lists units of one kind, by app and name.
+fn listed(
+    state: &dyn State,
+    (app, kind): (Option<&AppName>, Kind),
+    page: &ObjectPage,
+) -> Result<Objects, StoreError> {
+    let head = state.head()?;
+    let past = match page.at {
+        Some(at) if at < head => Past::read(state, (app, kind), at)?,
+        _ => Past::default(),
+    };
+    let mut apps: BTreeSet<AppName> = match app {
+        Some(app) => BTreeSet::from([app.clone()]),
+        None => state.apps()?.into_iter().collect(),
+    };
+    apps.extend(past.apps().cloned());
+    let (mut live, mut items) = (LiveVersions::default(), Vec::new());
+    let is_full = |count: usize| page.limit.is_some_and(|limit| count >= limit);
+    for app in apps {
+        let after = match &page.after {
+            Some((last, _)) if app < *last => continue,
+            Some((last, name)) if app == *last => Some(name.clone()),
+            _ => None,
+        };
+        let mut there = past.there(&app, after.as_ref());
+        let is_done = !state.has_app(&app)?;
+        let mut units = Units { state, app, kind, after, is_done };
+        while !is_full(items.len())
+            && let Some(some) = units.next(page.limit)?
+        {
+            for unit in &some {
+                while let Some(first) = there.first_entry()
+                    && *first.key() <= unit.key.name
+                {
+                    items.extend(past.seen(state, first.remove(), &mut live)?);
+                }
+                // What was touched was told of just now, if it was there.
+                if unit.is_visible() && !past.touches(unit.uid) {
+                    items.extend(seen(state, unit, &mut live)?);
+                }
+            }
+        }
+        while !is_full(items.len())
+            && let Some((_, uid)) = there.pop_first()
+        {
+            items.extend(past.seen(state, uid, &mut live)?);
+        }
+    }
+    items.truncate(page.limit.unwrap_or(usize::MAX));
+    Ok(Objects { revision: page.at.unwrap_or(head), items })
 }
 
 /// The units of one kind of an app, some at a time.
@@ -266,17 +317,26 @@ fn seen(
         draft: unit.draft.is_some(),
         build: Some(view::build(state, &spec)?),
     };
-    object(state, unit, (digest, spec), standing, first).map(Some)
+    let shown = Shown { digest, spec, marks: marks(state, unit)?, first };
+    object(state, unit, shown, standing).map(Some)
+}
+
+/// What is shown of a unit.
+struct Shown {
+    digest: Digest,
+    spec: Snapshot,
+    /// What is said about it, and the entry that last changed that.
+    marks: Option<(Marks, u64)>,
+    /// When it was published first, where that is known already.
+    first: Option<Timestamp>,
 }
 
 fn object(
     state: &dyn State,
     unit: &Unit,
-    (digest, spec): (Digest, Snapshot),
+    Shown { digest, spec, marks: marked, first }: Shown,
     standing: Standing,
-    first: Option<Timestamp>,
 ) -> Result<ObjectView, StoreError> {
-    let marked = marks(state, unit)?;
     let revision = unit.revision.max(marked.as_ref().map_or(0, |(_, revision)| *revision));
     let created_at = match (&marked, first) {
         (Some((marks, _)), _) => marks.since,
@@ -420,7 +480,8 @@ fn changed(
         revision: touched.entry,
     });
     let spec = view::snapshot(state, digest)?;
-    let object = object(state, &unit, (digest, spec), Standing::default(), None)?;
+    let shown = Shown { digest, spec, marks: marks(state, &unit)?, first: None };
+    let object = object(state, &unit, shown, Standing::default())?;
     let object = ObjectView { revision: touched.entry, ..object };
     Ok(Some(ChangedUnit { object, what: Became::Gone }))
 }
