@@ -15,11 +15,13 @@ mod managed;
 mod mapping;
 mod object;
 mod openapi;
+mod paging;
 mod patch;
 mod plain;
 mod protobuf;
 mod query;
 mod read;
+mod repeated;
 mod resource;
 mod review;
 mod scale;
@@ -218,10 +220,16 @@ async fn dispatch(asked: Asked) -> Result<Response, Status> {
     match (asked.target.part.as_deref(), verb) {
         (Some("log"), _) => logs::show(asked).await,
         (Some("scale"), "get") => scale::show(asked).await,
-        (Some("scale"), verb) => Box::pin(scale::change(asked, verb)).await,
         (_, "get" | "list" | "watch") => show(asked, verb).await,
         (_, "delete" | "deletecollection") => delete::delete(asked).await,
-        (_, verb) => change(asked, verb).await,
+        (part, verb) => {
+            let repeated = checks::repeated_fields(&asked.target, &asked.query, &asked.bytes)?;
+            let changed = match part {
+                Some("scale") => Box::pin(scale::change(asked, verb)).await?,
+                _ => change(asked, verb).await?,
+            };
+            Ok(write::with_warnings(changed, &repeated))
+        }
     }
 }
 
@@ -235,7 +243,7 @@ async fn show(asked: Asked, verb: &str) -> Result<Response, Status> {
             Ok(Json(read::shown(&target, found, form, folio.now())).into_response())
         }
         _ => {
-            let listed = read::list(&folio, &target, &query).await?;
+            let listed = read::list(&folio, &feed.pages, &target, &query).await?;
             feed.remember(&target, &query, &listed);
             Ok(read::page(&target, listed, form, folio.now()))
         }

@@ -29,7 +29,7 @@ pub(crate) const FUNCTIONS: &str = "/folio/v1/apps/default/functions";
 pub(crate) struct World {
     pub(crate) folio: Folio,
     pub(crate) token: String,
-    router: Router,
+    pub(crate) router: Router,
     seen: Mutex<BTreeSet<(String, String)>>,
     _directory: Option<TempDir>,
 }

@@ -5,14 +5,16 @@ mod bad_input;
 mod convert;
 mod mutations;
 mod objects;
+mod paging;
 mod reading;
+mod telling;
 mod watching;
 mod writing;
 
 use axum::body::Body;
 use axum::http::Request;
+use axum::response::Response;
 use base64::Engine as _;
-use folio_api::router;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -60,7 +62,10 @@ fn request(world: &World, method: &str, path: &str, media: &str, body: String) -
 }
 
 async fn send(world: &World, request: Request<Body>) -> Answer {
-    let response = router(world.folio.clone()).oneshot(request).await.unwrap();
+    answered(world.router.clone().oneshot(request).await.unwrap()).await
+}
+
+async fn answered(response: Response) -> Answer {
     let status = response.status().as_u16();
     let warnings = response.headers().get_all("warning").iter();
     let warnings = warnings.map(|warning| warning.to_str().unwrap().to_owned()).collect();

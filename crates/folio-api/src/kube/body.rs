@@ -105,7 +105,8 @@ fn yaml(bytes: &Bytes) -> Result<Value, Status> {
         std::str::from_utf8(bytes).map_err(|_| Status::bad_request("the body is not UTF-8"))?;
     let document = folio_kinds::spec::Document { line: 1, text };
     document.parse().map_err(|error| {
-        let what = format!("the body is not YAML: line {}: {}", error.line, error.what);
-        Status::bad_request(what)
+        // What the reader's own settings could do about it is nothing a client can do.
+        let what = error.what.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
+        Status::bad_request(format!("the body is not YAML: line {}: {what}", error.line))
     })
 }

@@ -4,6 +4,7 @@ use folio_kinds::{Manifest, ManifestError, spec};
 use serde_json::Value;
 
 use super::query::{Query, Validation, revision};
+use super::repeated;
 use super::selector::is_value;
 use super::status::{Cause, Status};
 use super::target::Target;
@@ -71,11 +72,13 @@ pub(crate) fn metadata(object: &Value) -> Result<(), Status> {
         let wrong =
             |what: String| Status::invalid(&field, format!("{field}: Invalid value: {what}"));
         let Value::Object(entries) = found else {
-            return Err(wrong("it is no map of texts".to_owned()));
+            let what = format!("{field}: Invalid type: it is no map of texts");
+            return Err(Status::invalid(&field, what));
         };
         for (key, value) in entries {
             let Value::String(text) = value else {
-                return Err(wrong(format!("the value of `{key}` is no text")));
+                let what = format!("{field}: Invalid type: the value of `{key}` is no text");
+                return Err(Status::invalid(&field, what));
             };
             if key.is_empty() || key.len() > 317 || key.chars().any(char::is_control) {
                 return Err(wrong(format!("`{key}` is no name")));
@@ -114,10 +117,9 @@ pub(crate) fn schema(target: &Target, object: &Value) -> Result<(), Status> {
     let ManifestError::Mismatches { mismatches, .. } = error else {
         return Err(Status::invalid("spec", message));
     };
-    let causes = mismatches.into_iter().map(|mismatch| Cause {
-        reason: "FieldValueInvalid",
-        message: format!("expected {}, found {}", mismatch.expected, mismatch.found),
-        field: mismatch.path,
+    let causes = mismatches.into_iter().map(|mismatch| {
+        let what = format!("expected {}, found {}", mismatch.expected, mismatch.found);
+        Cause::of(&mismatch.path, what)
     });
     Err(Status::new(422, "Invalid", message).because(causes))
 }
@@ -164,15 +166,39 @@ pub(crate) fn unknown_fields(
     };
     let known = before.map(unknown).unwrap_or_default();
     let new = unknown(after).into_iter().filter(|field| !known.contains(field));
-    let texts: Vec<_> = new.map(|field| format!("unknown field \"{field}\"")).collect();
-    if validation == Validation::Strict && !texts.is_empty() {
-        let kind = target.resource.kind;
-        let what = format!(
-            "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding error: {}",
-            target.version,
-            texts.join(", ")
-        );
-        return Err(Status::bad_request(what));
+    let texts = new.map(|field| format!("unknown field \"{field}\"")).collect();
+    told(target, validation, texts)
+}
+
+/// Fields that a body says twice, as warnings or as a refusal.
+pub(crate) fn repeated_fields(
+    target: &Target,
+    query: &Query,
+    bytes: &[u8],
+) -> Result<Vec<String>, Status> {
+    let validation = query.validation.unwrap_or(Validation::Warn);
+    if validation == Validation::Ignore {
+        return Ok(Vec::new());
     }
-    Ok(texts)
+    let found = repeated::fields(bytes).into_iter();
+    let texts = found.map(|field| format!("duplicate field \"{field}\"")).collect();
+    told(target, validation, texts)
+}
+
+/// What is odd about an object: a refusal for those who are strict.
+fn told(
+    target: &Target,
+    validation: Validation,
+    texts: Vec<String>,
+) -> Result<Vec<String>, Status> {
+    if validation != Validation::Strict || texts.is_empty() {
+        return Ok(texts);
+    }
+    let kind = target.resource.kind;
+    let what = format!(
+        "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding error: {}",
+        target.version,
+        texts.join(", ")
+    );
+    Err(Status::bad_request(what))
 }

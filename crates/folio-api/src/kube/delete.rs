@@ -41,10 +41,15 @@ pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
             .into_response())
         }
         None => {
-            let listed = read::list(&asked.folio, &asked.target, &asked.query).await?;
+            let pages = &asked.feed.pages;
+            let listed = read::list(&asked.folio, pages, &asked.target, &asked.query).await?;
             for item in &listed.items {
                 let name = item["metadata"]["name"].as_str().unwrap_or_default();
-                remove(&asked, &caller, name, cascade).await?;
+                match remove(&asked, &caller, name, cascade).await {
+                    // Somebody else was faster.
+                    Err(status) if status.is_missing() => {}
+                    removed => removed?,
+                }
             }
             Ok(read::page(&asked.target, listed, read::Form::Plain, asked.folio.now()))
         }

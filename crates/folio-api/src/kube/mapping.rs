@@ -127,6 +127,11 @@ impl Put<'_> {
         Status::invalid(field, format!("{field}: Invalid value: {what}"))
     }
 
+    /// That a field says nothing, or not enough.
+    pub(crate) fn required(field: &str, what: &str) -> Status {
+        Status::invalid(field, format!("{field}: Required value: {what}"))
+    }
+
     /// The name of the object as something that has rules for names.
     pub(crate) fn named<T: std::str::FromStr>(&self) -> Result<T, Status>
     where

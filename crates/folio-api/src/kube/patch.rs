@@ -11,6 +11,9 @@ const STEPS_MAX: usize = 10_000;
 /// Bytes that all `copy` operations of a JSON patch may add together: each could double what is there.
 const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// What to do where a JSON patch is too much.
+const INSTEAD: &str = "send a merge patch, or replace the object";
+
 /// Lays a merge patch over an object: `null` removes.
 pub(crate) fn merge(target: &Value, patch: &Value) -> Result<Value, Status> {
     let mut changed = target.clone();
@@ -43,7 +46,7 @@ pub(crate) fn steps(target: &Value, patch: &Value) -> Result<Value, Status> {
     };
     if steps.len() > STEPS_MAX {
         let what = format!(
-            "the allowed maximum operations in a JSON patch is {STEPS_MAX}, got {}",
+            "the allowed maximum operations in a JSON patch is {STEPS_MAX}, got {}; {INSTEAD}",
             steps.len()
         );
         return Err(Status::new(413, "RequestEntityTooLarge", what));
@@ -106,7 +109,7 @@ fn take(target: &mut Value, step: &Value, room: &mut usize) -> Result<(), String
             let from = text("from").ok_or("it has no `from`")?;
             let value = target.pointer(from).ok_or_else(|| missing(from))?;
             *room = room.checked_sub(bytes(value)).ok_or_else(|| {
-                format!("all copies together have more than {COPIED_BYTES_MAX} bytes")
+                format!("all copies together have more than {COPIED_BYTES_MAX} bytes; {INSTEAD}")
             })?;
             add(target, path, value.clone())
         }

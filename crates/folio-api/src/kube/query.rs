@@ -16,10 +16,13 @@ pub(crate) struct Query {
     pub(crate) limit: Option<usize>,
     pub(crate) continued: Option<String>,
     pub(crate) watch: bool,
-    /// The revision to watch from; none for now, with everything there is first.
+    /// The revision to watch from, or that a list is to have; none for now, with everything there is first.
     pub(crate) from: Option<u64>,
+    /// Whether a list is of the very revision it names, and not of a newer one.
+    pub(crate) exact: bool,
     pub(crate) bookmarks: bool,
-    pub(crate) initial_events: bool,
+    /// Whether a watch begins with everything there is, where that is said.
+    pub(crate) initial_events: Option<bool>,
     pub(crate) timeout_seconds: Option<u64>,
     pub(crate) dry_run: bool,
     pub(crate) manager: Option<String>,
@@ -40,17 +43,21 @@ pub(crate) enum Validation {
 impl Query {
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, Status> {
         let mut query = Self::default();
+        let mut revision = Revision::default();
         for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = value.replace('+', " ");
             let value = percent_decode_str(&value).decode_utf8();
             let value = value.map_err(|_| Status::bad_request(format!("`{key}` is not UTF-8")))?;
-            query.take(key, &value)?;
+            match key {
+                "resourceVersion" => revision.text = value.into_owned(),
+                "resourceVersionMatch" => revision.matching = value.into_owned(),
+                _ => query.take(key, &value)?,
+            }
         }
-        if query.initial_events && !query.watch {
-            let what = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list";
-            return Err(Status::invalid("sendInitialEvents", what));
-        }
+        query.from = self::revision(&revision.text)?.filter(|revision| *revision > 0);
+        revision.check(&query)?;
+        query.exact = revision.matching == EXACT;
         Ok(query)
     }
 
@@ -71,9 +78,8 @@ impl Query {
             "limit" => self.limit = Some(size()?).filter(|limit| *limit > 0),
             "continue" => self.continued = Some(value.to_owned()).filter(|text| !text.is_empty()),
             "watch" => self.watch = flag()?,
-            "resourceVersion" => self.from = revision(value)?.filter(|revision| *revision > 0),
             "allowWatchBookmarks" => self.bookmarks = flag()?,
-            "sendInitialEvents" => self.initial_events = flag()?,
+            "sendInitialEvents" => self.initial_events = Some(flag()?),
             "timeoutSeconds" => self.timeout_seconds = Some(number()?),
             "dryRun" => self.dry_run = is_dry(value)?,
             "fieldManager" => self.manager = Some(manager(value)?).filter(|name| !name.is_empty()),
@@ -94,6 +100,65 @@ impl Query {
         let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
         let name = agent.and_then(|agent| agent.split('/').next()).filter(|name| !name.is_empty());
         name.unwrap_or("unknown").chars().take(128).collect()
+    }
+}
+
+const EXACT: &str = "Exact";
+const NOT_OLDER: &str = "NotOlderThan";
+
+/// What is said of the revision of a list or watch.
+#[derive(Debug, Default)]
+struct Revision {
+    text: String,
+    matching: String,
+}
+
+impl Revision {
+    /// Refuses what makes no sense together, in the words of Kubernetes.
+    fn check(&self, query: &Query) -> Result<(), Status> {
+        let (matching, field) = (self.matching.as_str(), "resourceVersionMatch");
+        let forbidden = |field: &str, what: &str| {
+            Err(Status::invalid(field, format!("{field}: Forbidden: {what}")))
+        };
+        if query.initial_events.is_some() && !query.watch {
+            let what = "sendInitialEvents is forbidden for list";
+            return forbidden("sendInitialEvents", what);
+        }
+        let supported: &[&str] = if query.watch { &[NOT_OLDER] } else { &[EXACT, NOT_OLDER] };
+        if !matching.is_empty() && !supported.contains(&matching) {
+            let supported = supported.join("\", \"");
+            let what = format!(
+                "{field}: Unsupported value: \"{matching}\": supported values: \"{supported}\""
+            );
+            return Err(Status::invalid(field, what));
+        }
+        let why = match (matching, query.watch) {
+            ("", true) if query.initial_events.is_some() => {
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            }
+            ("", _) => "",
+            (_, true) if query.initial_events.is_none() => {
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            }
+            _ if query.continued.is_some() => {
+                "resourceVersionMatch is forbidden when continue is provided"
+            }
+            (_, false) if self.text.is_empty() => {
+                "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            }
+            (EXACT, _) if query.from.is_none() => {
+                "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\""
+            }
+            _ => "",
+        };
+        if !why.is_empty() {
+            return forbidden(field, why);
+        }
+        if query.continued.is_some() && query.from.is_some() {
+            let what = "specifying resource version is not allowed when using continue";
+            return Err(Status::bad_request(what));
+        }
+        Ok(())
     }
 }
 

@@ -2,25 +2,19 @@
 
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use folio_core::Folio;
 use folio_core::object::{ObjectPage, ObjectView};
-use folio_model::{AppName, Timestamp, UnitKey};
-use serde::{Deserialize, Serialize};
+use folio_model::{Timestamp, UnitKey};
 use serde_json::{Value, json};
 
+use super::paging::{Continued, ENTRIES_MAX, Pages, expired};
 use super::query::Query;
 use super::resource::Source;
 use super::status::Status;
 use super::table::{self, Carry};
 use super::target::Target;
+use super::watch::selected;
 use super::{mapping, object};
-
-/// Entries after which a page can no longer be continued, or a watch begun.
-pub(crate) const ENTRIES_MAX: u64 = 10_000;
-
-const NO_CONTINUE_KEY: &str = "continue key is not valid";
 
 /// How a client wants objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +61,6 @@ pub(crate) struct Listed {
     pub(crate) next: Option<String>,
 }
 
-/// Where a page goes on.
-#[derive(Debug, Serialize, Deserialize)]
-struct Continued {
-    revision: u64,
-    app: AppName,
-    name: String,
-}
-
 /// Finds a unit.
 pub(crate) async fn find(
     folio: &Folio,
@@ -104,35 +90,99 @@ pub(crate) async fn one(folio: &Folio, target: &Target, name: &str) -> Result<Va
     found.ok_or_else(|| target.not_found(name))
 }
 
-/// Lists the objects that are selected.
-pub(crate) async fn list(folio: &Folio, target: &Target, query: &Query) -> Result<Listed, Status> {
+/// Lists the objects that are selected. The pages after the first show what was at the revision of the first.
+pub(crate) async fn list(
+    folio: &Folio,
+    pages: &Pages,
+    target: &Target,
+    query: &Query,
+) -> Result<Listed, Status> {
     let head = *folio.head().borrow();
-    let continued = query.continued.as_deref().map(|text| continued(text, head)).transpose()?;
-    let mut listed = match target.resource.source {
-        Source::Unit(..) => units(folio, target, query, continued.as_ref()).await?,
+    let of = selected(target, query);
+    let continued = match &query.continued {
+        Some(token) => Some(pages.read(folio, &of, token)?),
+        None => None,
+    };
+    refuse_future(query.from.unwrap_or(0), head)?;
+    let at = match (&continued, query.from.filter(|_| query.exact)) {
+        (Some(continued), _) => Some(continued.revision),
+        (None, exact) => exact,
+    };
+    let too_old = || match continued {
+        Some(_) => expired(),
+        None => {
+            let what = "The resourceVersion for the provided list is too old.";
+            Status::new(410, "Expired", what)
+        }
+    };
+    if at.is_some_and(|at| at.saturating_add(ENTRIES_MAX) < head) {
+        return Err(too_old());
+    }
+    let (mut listed, mut last) = match target.resource.source {
+        Source::Unit(..) => units(folio, target, query, (at, continued.as_ref())).await?,
         Source::Mapped(_) => {
-            let (head, items) = mapping::list(folio, target).await?;
-            let mut items: Vec<_> = items.iter().map(|item| item.object(target, head)).collect();
-            items.retain(|item| query.labels.select(item) && query.fields.select(item));
-            items.sort_by_cached_key(place);
-            if let Some(after) = &continued {
-                items.retain(|item| place(item) > (after.app.to_string(), after.name.clone()));
-            }
-            Listed { revision: head, items, next: None }
+            let found = mapped(folio, pages, target, query, at).await?.ok_or_else(too_old)?;
+            (rest(found, continued.as_ref()), None)
         }
     };
     if let Some(limit) = query.limit
         && listed.items.len() > limit
     {
+        if continued.is_none() && matches!(target.resource.source, Source::Mapped(_)) {
+            pages.keep(of.clone(), listed.revision, &listed.items);
+        }
         listed.items.truncate(limit);
-        let revision = continued.as_ref().map_or(listed.revision, |continued| continued.revision);
-        listed.next = listed.items.last().and_then(|last| token(last, revision));
+        last = listed.items.last().map(place);
     }
-    if let Some(continued) = continued {
-        // What changed since the first page is seen by whoever watches from its revision.
-        listed.revision = continued.revision;
-    }
+    let revision = listed.revision;
+    listed.next =
+        last.and_then(|(app, name)| pages.token(folio, &of, &Continued { revision, app, name }));
     Ok(listed)
+}
+
+/// Refuses a revision that is still to come.
+pub(crate) fn refuse_future(revision: u64, head: u64) -> Result<(), Status> {
+    if revision <= head {
+        return Ok(());
+    }
+    let what = format!("Too large resource version: {revision}, current: {head}");
+    Err(Status::new(504, "Timeout", what).retry_after(1))
+}
+
+/// Lists objects that are no units, by place. None if it is no longer known what they were at the revision.
+async fn mapped(
+    folio: &Folio,
+    pages: &Pages,
+    target: &Target,
+    query: &Query,
+    at: Option<u64>,
+) -> Result<Option<Listed>, Status> {
+    let Source::Mapped(mapping) = target.resource.source else {
+        return Err(Status::no_such_path());
+    };
+    if let Some(revision) = at {
+        if let Some(kept) = pages.kept(&selected(target, query), revision) {
+            return Ok(Some(Listed { revision, items: kept.to_vec(), next: None }));
+        }
+        let moved = folio.last_entry(target.namespace.as_ref()).await?;
+        if moved > revision || mapping.is_lively() {
+            return Ok(None);
+        }
+    }
+    let (head, items) = mapping::list(folio, target).await?;
+    let mut items: Vec<_> = items.iter().map(|item| item.object(target, head)).collect();
+    items.retain(|item| query.labels.select(item) && query.fields.select(item));
+    items.sort_by_cached_key(place);
+    Ok(Some(Listed { revision: at.unwrap_or(head), items, next: None }))
+}
+
+/// What comes after the pages that were read.
+fn rest(mut listed: Listed, continued: Option<&Continued>) -> Listed {
+    if let Some(Continued { app, name, .. }) = continued {
+        let last = (app.clone(), name.clone());
+        listed.items.retain(|item| place(item) > last);
+    }
+    listed
 }
 
 fn place(item: &Value) -> (String, String) {
@@ -140,54 +190,39 @@ fn place(item: &Value) -> (String, String) {
     (text("namespace"), text("name"))
 }
 
-fn token(last: &Value, revision: u64) -> Option<String> {
-    let (app, name) = place(last);
-    let app = if app.is_empty() { AppName::default_app() } else { app.parse().ok()? };
-    serde_json::to_vec(&Continued { revision, app, name }).ok().map(|json| BASE64.encode(json))
-}
-
-fn continued(text: &str, head: u64) -> Result<Continued, Status> {
-    let bytes = BASE64.decode(text).ok();
-    let found: Option<Continued> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let found = found.filter(|found| found.revision <= head);
-    let found = found.ok_or_else(|| Status::bad_request(NO_CONTINUE_KEY))?;
-    if found.revision + ENTRIES_MAX < head {
-        let what = "The provided continue parameter is too old to display a consistent list result. \
-                    You can start a new list without the continue parameter.";
-        return Err(Status::new(410, "Expired", what));
-    }
-    Ok(found)
-}
-
+/// Lists units. Where only so many of them were read, also says which was the last.
 async fn units(
     folio: &Folio,
     target: &Target,
     query: &Query,
-    continued: Option<&Continued>,
-) -> Result<Listed, Status> {
+    (at, continued): (Option<u64>, Option<&Continued>),
+) -> Result<(Listed, Option<(String, String)>), Status> {
     let Source::Unit(kind, trigger) = target.resource.source else {
         return Err(Status::no_such_path());
     };
-    if let (Some(name), Some(_)) = (query.fields.name(), &target.namespace) {
+    if let (Some(name), Some(_), None) = (query.fields.name(), &target.namespace, at) {
         let found = find(folio, target, name).await?;
         let revision = *folio.head().borrow();
         let items = found.into_iter().map(|(_, value)| value);
         let selected = |item: &Value| query.labels.select(item) && query.fields.select(item);
-        return Ok(Listed { revision, items: items.filter(selected).collect(), next: None });
+        let items = items.filter(selected).collect();
+        return Ok((Listed { revision, items, next: None }, None));
     }
     let all = query.labels.is_empty() && query.fields == Default::default() && trigger.is_none();
     let after = match continued {
         Some(Continued { app, name, .. }) => {
-            let name = name.parse().map_err(|_| Status::bad_request(NO_CONTINUE_KEY))?;
-            Some((app.clone(), name))
+            let app = app.parse().map_err(|_| expired())?;
+            Some((app, name.parse().map_err(|_| expired())?))
         }
         None => None,
     };
-    let page = ObjectPage {
-        after,
-        limit: query.limit.filter(|_| all).map(|limit| limit.saturating_add(1)),
-    };
-    let objects = folio.objects(target.namespace.as_ref(), kind, page).await?;
+    let limit = query.limit.filter(|_| all);
+    let page = ObjectPage { at, after, limit: limit.map(|limit| limit.saturating_add(1)) };
+    let mut objects = folio.objects(target.namespace.as_ref(), kind, page).await?;
+    let cut = limit.filter(|limit| objects.items.len() > *limit);
+    objects.items.truncate(cut.unwrap_or(usize::MAX));
+    let last = objects.items.last().filter(|_| cut.is_some());
+    let last = last.map(|view| (view.key.app.to_string(), view.key.name.to_string()));
     let mut items = Vec::with_capacity(objects.items.len());
     for view in &objects.items {
         if trigger.is_some_and(|own| !own.has(&view.spec)) {
@@ -201,7 +236,7 @@ async fn units(
             items.push(value);
         }
     }
-    Ok(Listed { revision: objects.revision, items, next: None })
+    Ok((Listed { revision: objects.revision, items, next: None }, last))
 }
 
 /// Writes a page as a client wants it.

@@ -39,7 +39,9 @@ pub(super) async fn change(asked: Asked, verb: &str) -> Result<Response, Status>
     };
     let replicas = after["spec"]["replicas"].as_u64().filter(|replicas| *replicas <= REPLICAS_MAX);
     let replicas = replicas.ok_or_else(|| {
-        let what = format!("spec.replicas: Invalid value: {}", after["spec"]["replicas"]);
+        let found = &after["spec"]["replicas"];
+        let sort = if found.is_number() { "Invalid value" } else { "Invalid type" };
+        let what = format!("spec.replicas: {sort}: {found}");
         Status::invalid("spec.replicas", what)
     })?;
     let mut wanted = json!({ "spec": { "run": { "scaleMin": replicas } } });

@@ -31,6 +31,31 @@ const BY_CODE: [(Code, &str, u16); 3] = [
     (Code("alias_exists"), "AlreadyExists", 409),
 ];
 
+/// The reason of a cause by the words with which it begins, which are those of Kubernetes.
+const BY_WORDS: [(&str, &str); 8] = [
+    ("Required value", "FieldValueRequired"),
+    ("Unsupported value", "FieldValueNotSupported"),
+    ("Duplicate value", "FieldValueDuplicate"),
+    ("Not found", "FieldValueNotFound"),
+    ("Forbidden", "FieldValueForbidden"),
+    ("Too long", "FieldValueTooLong"),
+    ("Too many", "FieldValueTooMany"),
+    ("Invalid type", "FieldValueTypeInvalid"),
+];
+
+/// The reason of a cause by what the core says in it, which has words of its own.
+const BY_PHRASE: [(&str, &str); 9] = [
+    ("is taken by route", "FieldValueDuplicate"),
+    ("does not exist", "FieldValueNotFound"),
+    ("doesn't exist", "FieldValueNotFound"),
+    ("is neither in the specs nor in the app", "FieldValueNotFound"),
+    ("has no version or alias", "FieldValueNotFound"),
+    ("missing field", "FieldValueRequired"),
+    ("it has neither", "FieldValueRequired"),
+    ("invalid type", "FieldValueTypeInvalid"),
+    ("unknown variant", "FieldValueNotSupported"),
+];
+
 /// Codes that say that something moved since it was looked at.
 const STALE: [Code; 2] = [Code("stale"), Code("conflict")];
 
@@ -64,6 +89,30 @@ pub(crate) struct Cause {
     pub(crate) field: String,
 }
 
+impl Cause {
+    /// What is wrong with a field. Its words say which sort of wrong it is.
+    pub(crate) fn of(field: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { reason: sort(&message), message, field: field.to_owned() }
+    }
+}
+
+/// The sort of a fault of a field.
+fn sort(message: &str) -> &'static str {
+    let by_words = BY_WORDS.iter().find(|row| message.starts_with(row.0));
+    let by_phrase = || BY_PHRASE.iter().find(|row| message.contains(row.0));
+    if let Some((_, reason)) = by_words.or_else(by_phrase) {
+        return reason;
+    }
+    // What a schema says: `expected a string, found 5`.
+    match message.strip_prefix("expected ") {
+        Some(rest) if rest.ends_with(", found nothing") => "FieldValueRequired",
+        Some(rest) if rest.starts_with("a number that is not negative") => "FieldValueInvalid",
+        Some(_) => "FieldValueTypeInvalid",
+        None => "FieldValueInvalid",
+    }
+}
+
 impl Status {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let (details, causes, retry_after_seconds) = (None, Vec::new(), None);
@@ -89,8 +138,7 @@ impl Status {
     pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let what = message.strip_prefix(&format!("{field}: ")).unwrap_or(&message).to_owned();
-        let cause = Cause { reason: "FieldValueInvalid", message: what, field: field.to_owned() };
-        Self::new(422, "Invalid", message).because([cause])
+        Self::new(422, "Invalid", message).because([Cause::of(field, what)])
     }
 
     /// Nothing is served there.
@@ -126,7 +174,7 @@ impl Status {
     /// What it is for whoever wrote the object: that something it names is not there is a fault of what it says.
     pub(crate) fn of_written(self) -> Self {
         match self.0.code {
-            404 => Self::invalid("spec", format!("spec: {}", self.0.message)),
+            404 => Self::invalid("spec", format!("spec: Not found: {}", self.0.message)),
             _ => self,
         }
     }
@@ -147,6 +195,11 @@ impl Status {
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.0.retry_after_seconds = Some(seconds);
         self
+    }
+
+    /// Whether it is because something is not there.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.0.code == 404
     }
 
     /// Whether it is because something changed meanwhile.
@@ -193,7 +246,7 @@ impl<E: Explain> From<E> for Status {
                 }
                 _ => ("spec".to_owned(), cause.what),
             };
-            Cause { reason: "FieldValueInvalid", message, field }
+            Cause::of(&field, message)
         });
         let mut causes: Vec<_> = wrong.collect();
         let said: Vec<_> =
@@ -208,8 +261,7 @@ impl<E: Explain> From<E> for Status {
         }));
         if code == 422 && causes.is_empty() {
             // Clients show the causes of what is invalid and nothing else.
-            let (reason, field) = ("FieldValueInvalid", "spec".to_owned());
-            causes.push(Cause { reason, message: message.clone(), field });
+            causes.push(Cause::of("spec", message.clone()));
         }
         let mut status = Self::new(code, reason, message).because(causes);
         status.0.is_stale = STALE.contains(&error.code());
@@ -229,5 +281,28 @@ impl IntoResponse for Status {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_has_the_reason_of_its_words() {
+        for (message, reason) in [
+            ("Required value: name or generateName is required", "FieldValueRequired"),
+            ("expected a string, found nothing", "FieldValueRequired"),
+            ("expected a string, found 5", "FieldValueTypeInvalid"),
+            ("expected a number that is not negative, found -5", "FieldValueInvalid"),
+            ("Unsupported value: \"x\": supported values: \"All\"", "FieldValueNotSupported"),
+            ("Forbidden: a release is never edited", "FieldValueForbidden"),
+            ("Duplicate value: \"a\"", "FieldValueDuplicate"),
+            ("package 'none' does not exist in the app", "FieldValueNotFound"),
+            ("Invalid value: missing field `weights`", "FieldValueRequired"),
+            ("Invalid value: \"A B\": it is no name", "FieldValueInvalid"),
+        ] {
+            assert_eq!(sort(message), reason, "{message}");
+        }
     }
 }

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
+use super::paging::{ENTRIES_MAX, Pages};
 use super::query::Query;
-use super::read::{self, ENTRIES_MAX, Form, Listed};
+use super::read::{self, Form, Listed};
 use super::resource::Source;
 use super::status::Status;
 use super::target::Target;
@@ -47,6 +48,8 @@ pub(crate) struct Feed {
     last: Mutex<Option<(u64, Arc<Changes>)>>,
     listed: std::sync::Mutex<VecDeque<Remembered>>,
     closing: watch::Receiver<()>,
+    /// The lists that are read page by page.
+    pub(crate) pages: Pages,
 }
 
 /// A list that somebody was given.
@@ -59,7 +62,8 @@ struct Remembered {
 impl Feed {
     /// A feed that ends when the sender of `closing` goes.
     pub(crate) fn new(closing: watch::Receiver<()>) -> Self {
-        Self { last: Mutex::new(None), listed: std::sync::Mutex::default(), closing }
+        let (last, listed) = (Mutex::new(None), std::sync::Mutex::default());
+        Self { last, listed, closing, pages: Pages::default() }
     }
 
     /// Changes when the server stops.
@@ -108,7 +112,7 @@ impl Feed {
 }
 
 /// What a list is of.
-fn selected(target: &Target, query: &Query) -> String {
+pub(crate) fn selected(target: &Target, query: &Query) -> String {
     let app = target.namespace.as_ref().map_or("", AppName::as_str);
     let (kind, version) = (target.resource.qualified(), &target.version);
     format!("{kind} {version} {app} {:?} {:?}", query.labels, query.fields)
@@ -141,10 +145,7 @@ pub(crate) async fn watch(
     let head = folio.head();
     let newest = *head.borrow();
     if let Some(from) = query.from {
-        if from > newest {
-            let what = format!("Too large resource version: {from}, current: {newest}");
-            return Err(Status::new(504, "Timeout", what).retry_after(1));
-        }
+        read::refuse_future(from, newest)?;
         if from + ENTRIES_MAX < newest {
             return Err(Status::new(
                 410,
@@ -178,7 +179,7 @@ pub(crate) async fn watch(
 impl Watch {
     /// Tells of what there is, where that is asked for, and notes what is selected.
     async fn begin(&mut self) -> Result<(), Status> {
-        let tells = self.query.from.is_none() || self.query.initial_events;
+        let tells = self.query.initial_events.unwrap_or(self.query.from.is_none());
         let is_unit = matches!(self.target.resource.source, Source::Unit(..));
         if !tells && is_unit && self.selects_all() {
             return Ok(());
@@ -190,7 +191,7 @@ impl Watch {
             return self.compare().await;
         }
         let all = Query { limit: None, continued: None, ..self.selection() };
-        let listed = read::list(&self.folio, &self.target, &all).await?;
+        let listed = read::list(&self.folio, &self.feed.pages, &self.target, &all).await?;
         for item in listed.items {
             // Where it is not known what was there, what changed since is told as new.
             let is_newer = from.is_some_and(|from| revision_of(&item) > from);
@@ -202,7 +203,7 @@ impl Watch {
         if tells {
             self.after = listed.revision;
         }
-        if self.query.initial_events {
+        if self.query.initial_events == Some(true) {
             self.bookmark(json!({ "k8s.io/initial-events-end": "true" }));
         }
         Ok(())

@@ -27,6 +27,10 @@ use super::{checks, patch, read};
 /// How often a request without a revision is worked out again.
 pub(crate) const TRIES_MAX: usize = 16;
 
+/// Bytes that all warnings of an answer may have before each is cut short, and characters that are left of it then.
+const WARNINGS_BYTES_MAX: usize = 4096;
+const WARNING_CHARS_MAX: usize = 256;
+
 /// A request that changes a unit.
 pub(crate) struct Write<'a> {
     pub(crate) folio: &'a Folio,
@@ -457,11 +461,19 @@ fn told(key: &UnitKey, done: &Done<Applied>, created: bool) -> Vec<String> {
     told
 }
 
-/// Adds warnings, as clients show them.
+/// Adds warnings, as clients show them. What is too much for headers is cut short, as Kubernetes does.
 pub(crate) fn with_warnings(mut response: Response, warnings: &[String]) -> Response {
-    for warning in warnings {
+    let is_much = warnings.iter().map(String::len).sum::<usize>() > WARNINGS_BYTES_MAX;
+    let (count, each) = match is_much {
+        true => (WARNINGS_BYTES_MAX / WARNING_CHARS_MAX, WARNING_CHARS_MAX),
+        false => (usize::MAX, usize::MAX),
+    };
+    let rest = warnings.len().saturating_sub(count);
+    let more = (rest > 0).then(|| format!("and {rest} more"));
+    for warning in warnings.iter().take(count).chain(&more) {
         let plain: String = warning
             .chars()
+            .take(each)
             .map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' })
             .collect();
         let quoted = plain.replace('\\', "\\\\").replace('"', "\\\"");

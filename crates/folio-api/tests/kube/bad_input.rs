@@ -294,6 +294,53 @@ fn more_rows() -> Vec<Row<'static>> {
         ("GET", place(999_999, "default"), json, text(""), 400, "BadRequest"),
         ("GET", place(1, "Not An App"), json, text(""), 400, "BadRequest"),
         ("GET", functions("continue=e30"), json, text(""), 400, "BadRequest"),
+        (
+            "GET",
+            functions("resourceVersion=1&resourceVersionMatch=Odd"),
+            json,
+            text(""),
+            422,
+            "Invalid",
+        ),
+        ("GET", functions("resourceVersionMatch=Exact"), json, text(""), 422, "Invalid"),
+        ("GET", functions("resourceVersionMatch=NotOlderThan"), json, text(""), 422, "Invalid"),
+        (
+            "GET",
+            functions("resourceVersion=0&resourceVersionMatch=Exact"),
+            json,
+            text(""),
+            422,
+            "Invalid",
+        ),
+        (
+            "GET",
+            functions("resourceVersion=1&resourceVersionMatch=Exact&continue=x"),
+            json,
+            text(""),
+            422,
+            "Invalid",
+        ),
+        ("GET", functions("resourceVersion=1&continue=x"), json, text(""), 400, "BadRequest"),
+        ("GET", functions("resourceVersion=999999"), json, text(""), 504, "Timeout"),
+        (
+            "GET",
+            functions("watch=true&resourceVersion=1&resourceVersionMatch=NotOlderThan"),
+            json,
+            text(""),
+            422,
+            "Invalid",
+        ),
+        ("GET", functions("watch=true&sendInitialEvents=true"), json, text(""), 422, "Invalid"),
+        ("GET", functions("watch=true&sendInitialEvents=false"), json, text(""), 422, "Invalid"),
+        (
+            "GET",
+            functions("watch=true&sendInitialEvents=true&resourceVersionMatch=Exact"),
+            json,
+            text(""),
+            422,
+            "Invalid",
+        ),
+        ("GET", functions("sendInitialEvents=false"), json, text(""), 422, "Invalid"),
         ("GET", functions("labelSelector=a%3D%3Db%3D%3Dc"), json, text(""), 400, "BadRequest"),
         ("GET", functions("labelSelector=-a"), json, text(""), 400, "BadRequest"),
         ("GET", functions("fieldSelector=metadata.name"), json, text(""), 400, "BadRequest"),
@@ -387,10 +434,10 @@ async fn what_is_too_large_is_refused() {
 async fn what_nobody_remembers_has_expired() {
     let world = World::memory().await;
     hello(&world).await;
+    ask(&world, "POST", &format!("{FISSION}/packages"), package("more", "x")).await.ok();
     let first = get(&world, &format!("{FISSION}/packages?limit=1")).await.ok();
     let revision = first["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-    let place = json!({ "revision": 1, "app": "default", "name": "a" }).to_string();
-    let place = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(place);
+    let place = first["metadata"]["continue"].as_str().unwrap();
     let caller = folio_core::Caller::new("ada".parse().unwrap());
     while world.entries() < 10_100 {
         // A token that is made and revoked again is little work.
@@ -399,7 +446,9 @@ async fn what_nobody_remembers_has_expired() {
         let (_, made) = world.folio.create_token(&caller, new).await.unwrap();
         world.folio.revoke_token(&caller, &made.result.id).await.unwrap();
     }
-    get(&world, &format!("{FISSION}/functions?continue={place}")).await.refused(410, "Expired");
+    get(&world, &format!("{FISSION}/packages?continue={place}")).await.refused(410, "Expired");
+    let exact = format!("{FISSION}/packages?resourceVersion={revision}&resourceVersionMatch=Exact");
+    get(&world, &exact).await.refused(410, "Expired");
     let old = format!("{FISSION}/functions?watch=true&resourceVersion={revision}");
     get(&world, &old).await.refused(410, "Expired");
     get(&world, &format!("{FISSION}/functions")).await.ok();

@@ -57,12 +57,13 @@ const MEDIA: [&str; 9] = [
     "application/vnd.kubernetes.protobuf",
 ];
 
-const PARAMETERS: [&str; 14] = [
+const PARAMETERS: [&str; 15] = [
     "labelSelector",
     "fieldSelector",
     "limit",
     "continue",
     "resourceVersion",
+    "resourceVersionMatch",
     "sendInitialEvents",
     "allowWatchBookmarks",
     "dryRun",
@@ -74,7 +75,7 @@ const PARAMETERS: [&str; 14] = [
     "watch",
 ];
 
-const VALUES: [&str; 18] = [
+const VALUES: [&str; 20] = [
     "",
     "0",
     "1",
@@ -82,6 +83,8 @@ const VALUES: [&str; 18] = [
     "true",
     "All",
     "Strict",
+    "Exact",
+    "NotOlderThan",
     "Foreground",
     "x",
     "%ff",

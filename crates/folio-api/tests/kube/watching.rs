@@ -12,7 +12,7 @@ struct Watcher(BodyDataStream);
 impl Watcher {
     async fn start(world: &World, path: &str) -> Self {
         let request = request(world, "GET", path, "", String::new());
-        let response = router(world.folio.clone()).oneshot(request).await.unwrap();
+        let response = world.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200);
         Self(response.into_body().into_data_stream())
     }

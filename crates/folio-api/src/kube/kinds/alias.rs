@@ -126,16 +126,17 @@ fn to(alias: &AliasView) -> String {
 
 fn target(weight: Weight, only: bool) -> Result<AliasTarget, Status> {
     let wrong = |what: &str| Put::wrong("spec.weights", what);
+    let required = |what: &str| Put::required("spec.weights", what);
     let version = match (weight.number, weight.version) {
         (Some(number), None) => Qualifier::Number(number),
         (None, Some(text)) => {
             let parsed: Result<Qualifier, _> = text.parse();
             parsed.map_err(|error| wrong(&format!("\"{text}\": {error}")))?
         }
-        _ => return Err(wrong("each names a version, by `number` or by `version`")),
+        _ => return Err(required("each names a version, by `number` or by `version`")),
     };
     let weight = weight.weight.or(only.then_some(FULL_WEIGHT));
-    let weight = weight.ok_or_else(|| wrong("each of several has a `weight`"))?;
+    let weight = weight.ok_or_else(|| required("each of several has a `weight`"))?;
     Ok(AliasTarget { version, weight })
 }
 

@@ -1,14 +1,17 @@
 //! Apps: folio's own object, and the namespace that an app is to Kubernetes.
 
 use async_trait::async_trait;
-use folio_core::app::AppSummary;
 use folio_core::request::Cascade;
-use folio_model::{AppName, Right};
+use folio_kinds::spec::LAST_APPLIED;
+use folio_model::{AppName, Right, Timestamp};
 use serde_json::json;
 
 use crate::kube::mapping::{Item, Listing, Made, Mapping, Put, Remove};
 use crate::kube::status::Status;
 use crate::kube::table::{AGE, Column, column};
+
+/// The label that Kubernetes gives every namespace.
+const OWN_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// `App` of `folio.dev`.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ impl Mapping for Apps {
         let status = json!({ "latest": summary.latest, "live": summary.live });
         let body = json!({ "spec": spec, "status": status });
         Ok(vec![Item {
-            created_at: summary.changed_at,
+            created_at: of.folio.app_made_at(of.app).await?,
             ..Item::new(of.app, of.app.as_str(), body)
         }])
     }
@@ -63,7 +66,7 @@ impl Mapping for Namespaces {
     }
 
     async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status> {
-        Ok(vec![namespace(of.folio.show_app(of.app).await?)])
+        Ok(vec![namespace(of.app, of.folio.app_made_at(of.app).await?)])
     }
 
     async fn put(&self, put: &Put<'_>) -> Result<Made, Status> {
@@ -72,7 +75,14 @@ impl Mapping for Namespaces {
             let app: AppName = put.named()?;
             put.folio.create_app(put.caller, &app).await?;
         }
-        Ok(Made::default())
+        let lost = lost(put);
+        let warnings = (!lost.is_empty()).then(|| {
+            format!(
+                "labels and annotations of a namespace are not kept, as an app has none: {}",
+                lost.join(", ")
+            )
+        });
+        Ok(Made { warnings: warnings.into_iter().collect(), ..Made::default() })
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
@@ -83,14 +93,16 @@ impl Mapping for Namespaces {
     }
 }
 
-fn namespace(summary: AppSummary) -> Item {
-    let name = summary.app.to_string();
+fn namespace(app: &AppName, created_at: Option<Timestamp>) -> Item {
     let body = json!({ "spec": { "finalizers": [] }, "status": { "phase": "Active" } });
-    let labels = vec![("kubernetes.io/metadata.name", name.clone())];
-    Item {
-        app: None,
-        labels,
-        created_at: summary.changed_at,
-        ..Item::new(&summary.app, name, body)
-    }
+    let labels = vec![(OWN_LABEL, app.to_string())];
+    Item { app: None, labels, created_at, ..Item::new(app, app.as_str(), body) }
+}
+
+/// The labels and annotations that somebody says of a namespace. What kubectl notes for itself is not said.
+fn lost(put: &Put<'_>) -> Vec<String> {
+    let said = |of: &str| put.after["metadata"][of].as_object().into_iter().flatten();
+    let labels = said("labels").filter(|(key, value)| *key != OWN_LABEL || *value != put.name);
+    let annotations = said("annotations").filter(|(key, _)| *key != LAST_APPLIED);
+    labels.chain(annotations).map(|(key, _)| key.clone()).collect()
 }

@@ -79,9 +79,9 @@ pub(super) fn unit(remove: &Remove<'_>, kind: Kind) -> Result<UnitKey, Status> {
 pub(super) fn entries<'a>(object: &'a Value, of: &str) -> Result<Vec<(&'a str, &'a str)>, Status> {
     let mut found = Vec::new();
     for (key, value) in object[of].as_object().into_iter().flatten() {
-        let text = value
-            .as_str()
-            .ok_or_else(|| Put::wrong(of, format_args!("the value of `{key}` is no text")))?;
+        let text = value.as_str().ok_or_else(|| {
+            Status::invalid(of, format!("{of}: Invalid type: the value of `{key}` is no text"))
+        })?;
         found.push((key.as_str(), text));
     }
     Ok(found)

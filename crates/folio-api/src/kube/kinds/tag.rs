@@ -45,7 +45,7 @@ impl Mapping for Tags {
         let TagSpec { members } = put.spec()?;
         let tag: VersionId = put.named()?;
         if members.is_empty() {
-            return Err(Put::wrong("spec.members", "a tag has members; delete it instead"));
+            return Err(Put::required("spec.members", "a tag has members; delete it instead"));
         }
         let references = members.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let expect = if put.before.is_some() { None } else { Some(0) };
@@ -68,7 +68,7 @@ fn reference(member: &Member) -> Result<Reference, Status> {
         (None, Some(version)) => format!("{function}@{version}"),
         _ => {
             let what = "each names a version, by `number` or by `version`";
-            return Err(Put::wrong("spec.members", what));
+            return Err(Put::required("spec.members", what));
         }
     };
     text.parse().map_err(|error| Put::wrong("spec.members", format_args!("\"{text}\": {error}")))
