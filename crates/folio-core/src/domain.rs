@@ -4,7 +4,7 @@
 //! share it with other apps. Start at [`Folio::add_domain`].
 
 use folio_model::{
-    Actor, AppName, DomainName, Edit, Entry, Place, Pointer, Timestamp, TriggerSpec,
+    Actor, AppName, DomainName, Edit, Entry, Grant, Place, Pointer, Right, Timestamp, TriggerSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,19 +18,19 @@ use crate::{Class, Code, Explain, Folio, Referrer, folio};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another app has it.
-    #[error("domain `{domain}` is of app `{app}`")]
+    #[error("domain `{domain}` is of {}", whose(.app.as_ref()))]
     Taken {
         /// The domain.
         domain: DomainName,
-        /// The app that has it.
-        app: AppName,
+        /// The app that has it, if whoever asks may know.
+        app: Option<AppName>,
     },
     /// Routes of other apps name it.
     #[error("domain `{domain}` is named by {}", routes(.referrers))]
     Routed {
         /// The domain.
         domain: DomainName,
-        /// The routes.
+        /// The routes that whoever asks may know.
         referrers: Vec<Referrer>,
     },
     /// The platform gives its own hosts to apps by their names.
@@ -56,7 +56,14 @@ pub enum Error {
     Folio(#[from] folio::Error),
 }
 
+fn whose(app: Option<&AppName>) -> String {
+    app.map_or_else(|| "another app".to_owned(), |app| format!("app `{app}`"))
+}
+
 fn routes(referrers: &[Referrer]) -> String {
+    if referrers.is_empty() {
+        return "routes of other apps".to_owned();
+    }
     let names = referrers.iter().map(|route| format!("{} `{}`", route.kind, route.name));
     names.collect::<Vec<_>>().join(", ")
 }
@@ -89,6 +96,7 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Taken { domain, app } => {
+                let app = app.as_ref().map_or("APP", AppName::as_str);
                 format!(
                     "whoever deploys there frees it with `folio domain remove {domain} --app {app}`"
                 )
@@ -160,7 +168,7 @@ impl Folio {
         domain: &DomainName,
     ) -> Result<Done<DomainView>, Error> {
         let (app, domain) = (app.clone(), domain.clone());
-        let own = self.hosts().domain.clone();
+        let (own, grant) = (self.hosts().domain.clone(), caller.grant.clone());
         self.commit(caller, &app.clone(), move |builder| {
             // `localhost` is the default app's on every server.
             for below in [own.as_str(), "localhost"] {
@@ -172,9 +180,10 @@ impl Folio {
             match owner(builder.state, &domain)? {
                 Some(found) if found.app == app => return Ok(found.into()),
                 Some(StandingDomain { app, domain, .. }) => {
+                    let app = Some(app).filter(|app| grant.allows(Right::View, Some(app)));
                     return Err(Error::Taken { domain, app });
                 }
-                None => refuse_routed(builder.state, &app, &domain)?,
+                None => refuse_routed(builder.state, &app, &domain, &grant)?,
             }
             builder.say(format!("add domain {domain}"));
             let pointer = Pointer::Domain { name: domain.clone() };
@@ -272,22 +281,28 @@ fn owner(state: &dyn State, domain: &DomainName) -> Result<Option<StandingDomain
     }
 }
 
-/// Refuses a domain that routes of other apps answer on.
-fn refuse_routed(state: &dyn State, app: &AppName, domain: &DomainName) -> Result<(), Error> {
+/// Refuses a domain that routes of other apps answer on. They are named to whoever may see them.
+fn refuse_routed(
+    state: &dyn State,
+    app: &AppName,
+    domain: &DomainName,
+    grant: &Grant,
+) -> Result<(), Error> {
     let named = |host: &str| DomainName::written(host).is_ok_and(|named| named == *domain);
-    let mut referrers = Vec::new();
+    let (mut referrers, mut is_free) = (Vec::new(), true);
     for found in state.triggers()?.into_iter().filter(|found| found.unit.key.app != *app) {
         if let TriggerSpec::Http(spec) = &found.spec
             && spec.host.as_deref().is_some_and(named)
         {
             let key = found.unit.key;
-            referrers.push(Referrer {
-                kind: "route".to_owned(),
-                name: format!("{}/{}", key.app, key.name),
-            });
+            is_free = false;
+            if grant.allows(Right::View, Some(&key.app)) {
+                let name = format!("{}/{}", key.app, key.name);
+                referrers.push(Referrer { kind: "route".to_owned(), name });
+            }
         }
     }
-    if referrers.is_empty() {
+    if is_free {
         return Ok(());
     }
     Err(Error::Routed { domain: domain.clone(), referrers })

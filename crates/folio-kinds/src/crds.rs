@@ -20,6 +20,7 @@ const WRITTEN: &[&str] = &[
     include_str!("../schemas/folio.dev/appversions.yaml"),
     include_str!("../schemas/folio.dev/canaryconfigs.yaml"),
     include_str!("../schemas/folio.dev/configs.yaml"),
+    include_str!("../schemas/folio.dev/domains.yaml"),
     include_str!("../schemas/folio.dev/environments.yaml"),
     include_str!("../schemas/folio.dev/executions.yaml"),
     include_str!("../schemas/folio.dev/functions.yaml"),
@@ -27,6 +28,7 @@ const WRITTEN: &[&str] = &[
     include_str!("../schemas/folio.dev/functionversiontrackers.yaml"),
     include_str!("../schemas/folio.dev/groupversiontrackers.yaml"),
     include_str!("../schemas/folio.dev/httptriggers.yaml"),
+    include_str!("../schemas/folio.dev/jobs.yaml"),
     include_str!("../schemas/folio.dev/kuberneteswatchtriggers.yaml"),
     include_str!("../schemas/folio.dev/messagequeuetriggers.yaml"),
     include_str!("../schemas/folio.dev/packages.yaml"),
@@ -36,6 +38,7 @@ const WRITTEN: &[&str] = &[
     include_str!("../schemas/folio.dev/staticassets.yaml"),
     include_str!("../schemas/folio.dev/tags.yaml"),
     include_str!("../schemas/folio.dev/timetriggers.yaml"),
+    include_str!("../schemas/folio.dev/webhooks.yaml"),
 ];
 
 /// Who converts for a cluster.

@@ -133,6 +133,7 @@ kinds! {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
     Config "configs" [] { "folio.dev/v1" folio_dev_v1 }
+    Domain "domains" [] { "folio.dev/v1" folio_dev_v1 }
     Environment "environments" ["env"] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
@@ -151,6 +152,7 @@ kinds! {
         "fission.io/v1" fission_io_v1, "folio.dev/v1beta1" folio_dev_v1beta1,
         "folio.dev/v1" folio_dev_v1
     }
+    Job "jobs" [] { "folio.dev/v1" folio_dev_v1 }
     KubernetesWatchTrigger "kuberneteswatchtriggers" [] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
@@ -166,4 +168,5 @@ kinds! {
     TimeTrigger "timetriggers" [] {
         "fission.io/v1" fission_io_v1, "folio.dev/v1" folio_dev_v1
     }
+    Webhook "webhooks" [] { "folio.dev/v1" folio_dev_v1 }
 }

@@ -13,15 +13,18 @@ use super::kinds::app::{Apps, Namespaces};
 use super::kinds::app_version::{AppVersions, Groups};
 use super::kinds::canary::Canaries;
 use super::kinds::config_map::ConfigMaps;
+use super::kinds::domain::Domains;
 use super::kinds::event::Events;
 use super::kinds::execution::Executions;
 use super::kinds::function_alias::FunctionAliases;
+use super::kinds::job::Jobs;
 use super::kinds::pod::Pods;
 use super::kinds::release::Releases;
 use super::kinds::secret::Secrets;
 use super::kinds::tag::Tags;
 use super::kinds::tracker::Trackers;
 use super::kinds::version::Versions;
+use super::kinds::webhook::Webhooks;
 use super::mapping::Mapping;
 
 /// One kind in one group.
@@ -129,6 +132,9 @@ fn source(kind: &str) -> Source {
         "Tag" => Source::Mapped(&Tags),
         "Release" => Source::Mapped(&Releases),
         "Execution" => Source::Mapped(&Executions),
+        "Job" => Source::Mapped(&Jobs),
+        "Webhook" => Source::Mapped(&Webhooks),
+        "Domain" => Source::Mapped(&Domains),
         "FunctionVersion" => Source::Mapped(&Versions(Kind::Function)),
         "PackageVersion" => Source::Mapped(&Versions(Kind::Package)),
         "FunctionVersionTracker" => Source::Mapped(&Trackers(Kind::Function)),

@@ -1,13 +1,14 @@
-//! Published versions of functions and packages, to be read.
+//! Published versions of functions and packages, to be read and deleted; what was published is never edited.
 
 use async_trait::async_trait;
 use folio_core::ports::Page;
+use folio_core::request::Which;
 use folio_core::view::{UnitView, VersionView};
 use folio_kinds::{FISSION_VERSION, Manifest, mapping};
-use folio_model::{Kind, Snapshot, UnitKey};
+use folio_model::{Kind, Qualifier, Snapshot, UnitKey};
 use serde_json::{Value, json};
 
-use crate::kube::mapping::{Item, Listing, Mapping};
+use crate::kube::mapping::{Item, Listing, Mapping, Remove};
 use crate::kube::object::written;
 use crate::kube::status::Status;
 use crate::kube::table::{AGE, Column, column, wide};
@@ -18,6 +19,10 @@ pub(crate) struct Versions(pub(crate) Kind);
 
 #[async_trait]
 impl Mapping for Versions {
+    fn verbs(&self) -> &'static [&'static str] {
+        &["delete", "deletecollection", "get", "list", "watch"]
+    }
+
     fn columns(&self) -> Vec<Column> {
         vec![
             column("Of", &["/spec/function", "/spec/functionName", "/spec/package"]),
@@ -37,6 +42,20 @@ impl Mapping for Versions {
             }
         }
         Ok(items)
+    }
+
+    async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
+        let (found, target) = (remove.found, remove.target);
+        let missing = || target.not_found(&found.name);
+        let unit = found.labels.iter().find(|(key, _)| *key == self.0.as_str());
+        let unit = unit.map(|(_, name)| name.as_str()).ok_or_else(missing)?;
+        let id = found.name.strip_prefix(unit).and_then(|rest| rest.strip_prefix('-'));
+        let id = id.and_then(|id| id.parse().ok()).ok_or_else(missing)?;
+        let name = unit.parse().map_err(|_| missing())?;
+        let key = UnitKey { app: target.app()?.clone(), kind: self.0, name };
+        let which = Which::One(Qualifier::Named(id));
+        remove.folio.delete_versions(remove.caller, &key, which, None).await?;
+        Ok(())
     }
 }
 

@@ -614,6 +614,85 @@ impl Spoke<storage::ConfigSpec> for ConfigSpec {
     }
 }
 
+/// Domain is a host of an app's own, on which what is live is shown; its name is the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Domain {
+    /// The name and what else identifies and marks the object.
+    pub metadata: Value,
+    /// Nothing has to be said of a domain but its name.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<DomainSpec>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::Domain> for Domain {
+    const AUGMENT: Option<AugmentHook<Self, storage::Domain>> =
+        Probe::<(Self, storage::Domain)>::AUGMENT;
+
+    fn up(self) -> Result<storage::Domain> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::Domain {
+            metadata: Field::Value(self.metadata),
+            spec: self.spec.into_hub().at("spec")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::Domain) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            metadata: hub.metadata.required().at("metadata")?,
+            spec: Field::from_hub(hub.spec).at("spec")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::Domain, new: &mut storage::Domain) {
+        Field::<DomainSpec>::overlay(stored.spec, &mut new.spec);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// Nothing has to be said of a domain but its name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DomainSpec {
+    /// The host, which is the object's name.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub host: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::DomainSpec> for DomainSpec {
+    const AUGMENT: Option<AugmentHook<Self, storage::DomainSpec>> =
+        Probe::<(Self, storage::DomainSpec)>::AUGMENT;
+
+    fn up(self) -> Result<storage::DomainSpec> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::DomainSpec {
+            host: self.host,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::DomainSpec) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            host: hub.host,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::DomainSpec, new: &mut storage::DomainSpec) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
 /// Environment runs and builds the code of functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -1803,6 +1882,204 @@ impl Spoke<storage::HTTPTriggerSpecPathPrefix> for HTTPTriggerSpecPathPrefix {
 
     fn overlay(stored: storage::HTTPTriggerSpecPathPrefix, new: &mut storage::HTTPTriggerSpecPathPrefix) {
         new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// Job runs a function at set times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The name and what else identifies and marks the object.
+    pub metadata: Value,
+    /// What is run, and when.
+    pub spec: JobSpec,
+    /// How far it is.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub status: Field<JobStatus>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::Job> for Job {
+    const AUGMENT: Option<AugmentHook<Self, storage::Job>> = Probe::<(Self, storage::Job)>::AUGMENT;
+
+    fn up(self) -> Result<storage::Job> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::Job {
+            metadata: Field::Value(self.metadata),
+            spec: Field::Value(self.spec).into_hub().at("spec")?,
+            status: self.status.into_hub().at("status")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::Job) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            metadata: hub.metadata.required().at("metadata")?,
+            spec: Field::from_hub(hub.spec).and_then(Field::required).at("spec")?,
+            status: Field::from_hub(hub.status).at("status")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::Job, new: &mut storage::Job) {
+        Field::<JobSpec>::overlay(stored.spec, &mut new.spec);
+        Field::<JobStatus>::overlay(stored.status, &mut new.status);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// What is run, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// How often it runs, for ever if left out. It is said when the job is made.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub count: Field<i64>,
+    /// What to say about it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub description: Field<String>,
+    /// When it runs first. It is said when the job is made.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub first: Field<String>,
+    /// The function, such as \`hello\` or \`hello@prod\`.
+    pub function: String,
+    /// What the function is given, a text or a value.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub input: Field<Value>,
+    /// What becomes of slots that nobody was there for; if left out, \`skip\`.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub misfire: Field<JobSpecMisfire>,
+    /// When a job that is there runs next.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub next: Field<String>,
+    /// A cron expression in UTC; without it, the job runs once.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub pattern: Field<String>,
+    /// Whether it goes on: running, paused or cancelled. A new one runs; folio says when one is
+    /// done.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub state: Field<JobSpecState>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::JobSpec> for JobSpec {
+    const AUGMENT: Option<AugmentHook<Self, storage::JobSpec>> =
+        Probe::<(Self, storage::JobSpec)>::AUGMENT;
+
+    fn up(self) -> Result<storage::JobSpec> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::JobSpec {
+            count: self.count,
+            description: self.description,
+            first: self.first,
+            function: Field::Value(self.function),
+            input: self.input,
+            misfire: self.misfire.into_hub().at("misfire")?,
+            next: self.next,
+            pattern: self.pattern,
+            state: self.state.into_hub().at("state")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::JobSpec) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            count: hub.count,
+            description: hub.description,
+            first: hub.first,
+            function: hub.function.required().at("function")?,
+            input: hub.input,
+            misfire: Field::from_hub(hub.misfire).at("misfire")?,
+            next: hub.next,
+            pattern: hub.pattern,
+            state: Field::from_hub(hub.state).at("state")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::JobSpec, new: &mut storage::JobSpec) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+hub::open_enum! {
+    /// What becomes of slots that nobody was there for; if left out, \`skip\`.
+    pub enum JobSpecMisfire {
+        Skip = "skip",
+        All = "all",
+    }
+}
+
+hub::open_enum! {
+    /// Whether it goes on: running, paused or cancelled. A new one runs; folio says when one is
+    /// done.
+    pub enum JobSpecState {
+        Running = "running",
+        Paused = "paused",
+        Cancelled = "cancelled",
+        Done = "done",
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// What \`folio job\` calls it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub id: Field<String>,
+    /// How often it will still run.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub left: Field<i64>,
+    /// When it runs next.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub next: Field<String>,
+    /// How it stands: running, paused, cancelled or done.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub state: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::JobStatus> for JobStatus {
+    const AUGMENT: Option<AugmentHook<Self, storage::JobStatus>> =
+        Probe::<(Self, storage::JobStatus)>::AUGMENT;
+
+    fn up(self) -> Result<storage::JobStatus> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::JobStatus {
+            id: self.id,
+            left: self.left,
+            next: self.next,
+            state: self.state,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::JobStatus) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            id: hub.id,
+            left: hub.left,
+            next: hub.next,
+            state: hub.state,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::JobStatus, new: &mut storage::JobStatus) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+
+    fn is_same(stored: &storage::JobStatus, new: &storage::JobStatus) -> bool {
+        stored.id == new.id
     }
 }
 
@@ -3085,5 +3362,195 @@ impl Spoke<storage::TimeTriggerSpecTargets> for TimeTriggerSpecTargets {
 
     fn overlay(stored: storage::TimeTriggerSpecTargets, new: &mut storage::TimeTriggerSpecTargets) {
         new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// Webhook is a URL that runs a function for whoever calls it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Webhook {
+    /// The name and what else identifies and marks the object.
+    pub metadata: Value,
+    /// What is run.
+    pub spec: WebhookSpec,
+    /// How it is called.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub status: Field<WebhookStatus>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::Webhook> for Webhook {
+    const AUGMENT: Option<AugmentHook<Self, storage::Webhook>> =
+        Probe::<(Self, storage::Webhook)>::AUGMENT;
+
+    fn up(self) -> Result<storage::Webhook> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::Webhook {
+            metadata: Field::Value(self.metadata),
+            spec: Field::Value(self.spec).into_hub().at("spec")?,
+            status: self.status.into_hub().at("status")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::Webhook) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            metadata: hub.metadata.required().at("metadata")?,
+            spec: Field::from_hub(hub.spec).and_then(Field::required).at("spec")?,
+            status: Field::from_hub(hub.status).at("status")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::Webhook, new: &mut storage::Webhook) {
+        Field::<WebhookSpec>::overlay(stored.spec, &mut new.spec);
+        Field::<WebhookStatus>::overlay(stored.status, &mut new.status);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookSpec {
+    /// Calls in a minute at most.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub calls_per_minute_max: Field<i64>,
+    /// What to say about it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub description: Field<String>,
+    /// The function, such as \`hello\` or \`hello@prod\`.
+    pub function: String,
+    /// The value of a secret that calls have to be signed with.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub signing: Field<WebhookSpecSigning>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::WebhookSpec> for WebhookSpec {
+    const AUGMENT: Option<AugmentHook<Self, storage::WebhookSpec>> =
+        Probe::<(Self, storage::WebhookSpec)>::AUGMENT;
+
+    fn up(self) -> Result<storage::WebhookSpec> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::WebhookSpec {
+            calls_per_minute_max: self.calls_per_minute_max,
+            description: self.description,
+            function: Field::Value(self.function),
+            signing: self.signing.into_hub().at("signing")?,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::WebhookSpec) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            calls_per_minute_max: hub.calls_per_minute_max,
+            description: hub.description,
+            function: hub.function.required().at("function")?,
+            signing: Field::from_hub(hub.signing).at("signing")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::WebhookSpec, new: &mut storage::WebhookSpec) {
+        Field::<WebhookSpecSigning>::overlay(stored.signing, &mut new.signing);
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+}
+
+/// The value of a secret that calls have to be signed with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WebhookSpecSigning {
+    /// Which of its values.
+    pub key: String,
+    /// The secret.
+    pub secret: String,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::WebhookSpecSigning> for WebhookSpecSigning {
+    const AUGMENT: Option<AugmentHook<Self, storage::WebhookSpecSigning>> =
+        Probe::<(Self, storage::WebhookSpecSigning)>::AUGMENT;
+
+    fn up(self) -> Result<storage::WebhookSpecSigning> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::WebhookSpecSigning {
+            key: Field::Value(self.key),
+            secret: Field::Value(self.secret),
+            bag,
+        })
+    }
+
+    fn down(hub: storage::WebhookSpecSigning) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            key: hub.key.required().at("key")?,
+            secret: hub.secret.required().at("secret")?,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::WebhookSpecSigning, new: &mut storage::WebhookSpecSigning) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+
+    fn is_same(stored: &storage::WebhookSpecSigning, new: &storage::WebhookSpecSigning) -> bool {
+        stored.key == new.key
+    }
+}
+
+/// How it is called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WebhookStatus {
+    /// What \`folio webhook\` calls it.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub id: Field<String>,
+    /// What calls it: a URL, or its path on the control port.
+    #[serde(default, skip_serializing_if = "Field::is_absent")]
+    pub url: Field<String>,
+    /// What the schema does not list.
+    #[serde(flatten)]
+    pub unknown: Object,
+}
+
+impl Spoke<storage::WebhookStatus> for WebhookStatus {
+    const AUGMENT: Option<AugmentHook<Self, storage::WebhookStatus>> =
+        Probe::<(Self, storage::WebhookStatus)>::AUGMENT;
+
+    fn up(self) -> Result<storage::WebhookStatus> {
+        let mut bag = Bag::default();
+        bag.put_unknown("*@folio.dev/v1", self.unknown);
+        Ok(storage::WebhookStatus {
+            id: self.id,
+            url: self.url,
+            bag,
+        })
+    }
+
+    fn down(hub: storage::WebhookStatus) -> Result<Self> {
+        let mut bag = hub.bag;
+        Ok(Self {
+            id: hub.id,
+            url: hub.url,
+            unknown: bag.take_unknown("*@folio.dev/v1")?,
+        })
+    }
+
+    fn overlay(stored: storage::WebhookStatus, new: &mut storage::WebhookStatus) {
+        new.bag.overlay(stored.bag, &["*@folio.dev/v1"]);
+    }
+
+    fn is_same(stored: &storage::WebhookStatus, new: &storage::WebhookStatus) -> bool {
+        stored.id == new.id
     }
 }

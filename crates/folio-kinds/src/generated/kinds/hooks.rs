@@ -207,6 +207,14 @@ pub const HOOKS: &[Hook] = &[
         Probe::<(folio_dev_v1::ConfigSpec, storage::ConfigSpec)>::AUGMENT.is_some(),
     ),
     Hook::augment(
+        "folio.dev/v1", "Domain",
+        Probe::<(folio_dev_v1::Domain, storage::Domain)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "DomainSpec",
+        Probe::<(folio_dev_v1::DomainSpec, storage::DomainSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
         "folio.dev/v1", "Environment",
         Probe::<(folio_dev_v1::Environment, storage::Environment)>::AUGMENT.is_some(),
     ),
@@ -293,6 +301,17 @@ pub const HOOKS: &[Hook] = &[
     Hook::augment(
         "folio.dev/v1", "HTTPTriggerSpecPathPrefix",
         Probe::<(folio_dev_v1::HTTPTriggerSpecPathPrefix, storage::HTTPTriggerSpecPathPrefix)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "Job", Probe::<(folio_dev_v1::Job, storage::Job)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "JobSpec",
+        Probe::<(folio_dev_v1::JobSpec, storage::JobSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "JobStatus",
+        Probe::<(folio_dev_v1::JobStatus, storage::JobStatus)>::AUGMENT.is_some(),
     ),
     Hook::augment(
         "folio.dev/v1", "KubernetesWatchTrigger",
@@ -396,5 +415,21 @@ pub const HOOKS: &[Hook] = &[
     Hook::augment(
         "folio.dev/v1", "TimeTriggerSpecTargets",
         Probe::<(folio_dev_v1::TimeTriggerSpecTargets, storage::TimeTriggerSpecTargets)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "Webhook",
+        Probe::<(folio_dev_v1::Webhook, storage::Webhook)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "WebhookSpec",
+        Probe::<(folio_dev_v1::WebhookSpec, storage::WebhookSpec)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "WebhookSpecSigning",
+        Probe::<(folio_dev_v1::WebhookSpecSigning, storage::WebhookSpecSigning)>::AUGMENT.is_some(),
+    ),
+    Hook::augment(
+        "folio.dev/v1", "WebhookStatus",
+        Probe::<(folio_dev_v1::WebhookStatus, storage::WebhookStatus)>::AUGMENT.is_some(),
     ),
 ];

@@ -455,6 +455,41 @@ impl Stored for ConfigSpec {
     const VERSION: &'static str = "folio.dev/v1";
 }
 
+/// Domain is a host of an app's own, on which what is live is shown; its name is the host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Domain {
+    /// The name and what else identifies and marks the object.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub metadata: Field<Value>,
+    /// Nothing has to be said of a domain but its name.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<DomainSpec>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for Domain {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// Nothing has to be said of a domain but its name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DomainSpec {
+    /// The host, which is the object's name.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub host: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for DomainSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
 /// Environment runs and builds the code of functions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -1002,6 +1037,94 @@ pub struct HTTPTriggerSpecPathPrefix {
 }
 
 impl Stored for HTTPTriggerSpecPathPrefix {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// Job runs a function at set times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Job {
+    /// The name and what else identifies and marks the object.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub metadata: Field<Value>,
+    /// What is run, and when.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<JobSpec>,
+    /// How far it is.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub status: Field<JobStatus>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for Job {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// What is run, and when.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobSpec {
+    /// How often it runs, for ever if left out. It is said when the job is made.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub count: Field<i64>,
+    /// What to say about it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub description: Field<String>,
+    /// When it runs first. It is said when the job is made.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub first: Field<String>,
+    /// The function, such as \`hello\` or \`hello@prod\`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub function: Field<String>,
+    /// What the function is given, a text or a value.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub input: Field<Value>,
+    /// What becomes of slots that nobody was there for; if left out, \`skip\`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub misfire: Field<Symbol>,
+    /// When a job that is there runs next.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub next: Field<String>,
+    /// A cron expression in UTC; without it, the job runs once.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub pattern: Field<String>,
+    /// Whether it goes on: running, paused or cancelled. A new one runs; folio says when one is
+    /// done.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub state: Field<Symbol>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for JobSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// How far it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobStatus {
+    /// What \`folio job\` calls it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub id: Field<String>,
+    /// How often it will still run.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub left: Field<i64>,
+    /// When it runs next.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub next: Field<String>,
+    /// How it stands: running, paused, cancelled or done.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub state: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for JobStatus {
     const VERSION: &'static str = "folio.dev/v1";
 }
 
@@ -1601,5 +1724,90 @@ pub struct TimeTriggerSpecTargets {
 }
 
 impl Stored for TimeTriggerSpecTargets {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// Webhook is a URL that runs a function for whoever calls it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Webhook {
+    /// The name and what else identifies and marks the object.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub metadata: Field<Value>,
+    /// What is run.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub spec: Field<WebhookSpec>,
+    /// How it is called.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub status: Field<WebhookStatus>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for Webhook {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// What is run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct WebhookSpec {
+    /// Calls in a minute at most.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub calls_per_minute_max: Field<i64>,
+    /// What to say about it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub description: Field<String>,
+    /// The function, such as \`hello\` or \`hello@prod\`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub function: Field<String>,
+    /// The value of a secret that calls have to be signed with.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub signing: Field<WebhookSpecSigning>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for WebhookSpec {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// The value of a secret that calls have to be signed with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookSpecSigning {
+    /// Which of its values.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key: Field<String>,
+    /// The secret.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub secret: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for WebhookSpecSigning {
+    const VERSION: &'static str = "folio.dev/v1";
+}
+
+/// How it is called.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookStatus {
+    /// What \`folio webhook\` calls it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub id: Field<String>,
+    /// What calls it: a URL, or its path on the control port.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub url: Field<String>,
+    /// What versions say beyond this.
+    #[serde(rename = "$bag", skip_serializing_if = "Bag::is_empty")]
+    pub bag: Bag,
+}
+
+impl Stored for WebhookStatus {
     const VERSION: &'static str = "folio.dev/v1";
 }

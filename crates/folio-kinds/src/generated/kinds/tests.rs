@@ -109,6 +109,15 @@ hub::sample!(hub storage::ConfigSpec {}
     bag {
         bag_unknown "*@folio.dev/v1";
     });
+hub::sample!(hub storage::Domain { spec }
+    required { metadata }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::DomainSpec { host }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
 hub::sample!(hub storage::Environment {}
     required { metadata, spec }
     bag {
@@ -266,6 +275,22 @@ hub::sample!(hub storage::HTTPTriggerSpecPathPrefix { keep }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
+hub::sample!(hub storage::Job { status }
+    required { metadata, spec }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::JobSpec {
+    count, description, first, input, misfire, next, pattern, state,
+}
+    required { function }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::JobStatus { id, left, next, state }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
 hub::sample!(hub storage::KubernetesWatchTrigger {}
     required { metadata, spec }
     bag {
@@ -420,6 +445,25 @@ hub::sample!(hub storage::TimeTriggerSpec { method, misfire, path, retry, tag, t
     });
 hub::sample!(hub storage::TimeTriggerSpecTargets {}
     required { function, weight }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::Webhook { status }
+    required { metadata, spec }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::WebhookSpec { calls_per_minute_max, description, signing }
+    required { function }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::WebhookSpecSigning {}
+    required { key, secret }
+    bag {
+        bag_unknown "*@folio.dev/v1";
+    });
+hub::sample!(hub storage::WebhookStatus { id, url }
     bag {
         bag_unknown "*@folio.dev/v1";
     });
@@ -616,6 +660,8 @@ hub::sample!(spoke folio_dev_v1::CanaryConfigSpec {
 hub::sample!(spoke folio_dev_v1::CanaryConfigStatus { status });
 hub::sample!(spoke folio_dev_v1::Config { metadata, spec });
 hub::sample!(spoke folio_dev_v1::ConfigSpec { values });
+hub::sample!(spoke folio_dev_v1::Domain { metadata, spec });
+hub::sample!(spoke folio_dev_v1::DomainSpec { host });
 hub::sample!(spoke folio_dev_v1::Environment { metadata, spec });
 hub::sample!(spoke folio_dev_v1::EnvironmentSpec {
     builder, command, image, network, poolsize, runtime,
@@ -655,6 +701,13 @@ hub::sample!(spoke folio_dev_v1::HTTPTrigger { metadata, spec });
 hub::sample!(spoke folio_dev_v1::HTTPTriggerSpec { cors, host, methods, path, sticky, targets });
 hub::sample!(spoke folio_dev_v1::HTTPTriggerSpecPath { exact, prefix });
 hub::sample!(spoke folio_dev_v1::HTTPTriggerSpecPathPrefix { keep, path });
+hub::sample!(spoke folio_dev_v1::Job { metadata, spec, status });
+hub::sample!(spoke folio_dev_v1::JobSpec {
+    count, description, first, function, input, misfire, next, pattern, state,
+});
+hub::sample!(enum folio_dev_v1::JobSpecMisfire);
+hub::sample!(enum folio_dev_v1::JobSpecState);
+hub::sample!(spoke folio_dev_v1::JobStatus { id, left, next, state });
 hub::sample!(spoke folio_dev_v1::KubernetesWatchTrigger { metadata, spec });
 hub::sample!(spoke folio_dev_v1::KubernetesWatchTriggerSpec {
     kind, labels, namespace, object_name, targets,
@@ -697,6 +750,12 @@ hub::sample!(spoke folio_dev_v1::TimeTriggerSpec {
     cron, method, misfire, path, retry, tag, targets, zone,
 });
 hub::sample!(spoke folio_dev_v1::TimeTriggerSpecTargets { function, weight });
+hub::sample!(spoke folio_dev_v1::Webhook { metadata, spec, status });
+hub::sample!(spoke folio_dev_v1::WebhookSpec {
+    calls_per_minute_max, description, function, signing,
+});
+hub::sample!(spoke folio_dev_v1::WebhookSpecSigning { key, secret });
+hub::sample!(spoke folio_dev_v1::WebhookStatus { id, url });
 
 const ROUND_TRIPS: &[RoundTrip] = &[
     RoundTrip::of::<folio_dev_v1::Alias, storage::Alias>("Alias folio.dev/v1"),
@@ -707,6 +766,7 @@ const ROUND_TRIPS: &[RoundTrip] = &[
     ),
     RoundTrip::of::<folio_dev_v1::CanaryConfig, storage::CanaryConfig>("CanaryConfig folio.dev/v1"),
     RoundTrip::of::<folio_dev_v1::Config, storage::Config>("Config folio.dev/v1"),
+    RoundTrip::of::<folio_dev_v1::Domain, storage::Domain>("Domain folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::Environment, storage::Environment>("Environment fission.io/v1"),
     RoundTrip::of::<folio_dev_v1::Environment, storage::Environment>("Environment folio.dev/v1"),
     RoundTrip::of::<folio_dev_v1::Execution, storage::Execution>("Execution folio.dev/v1"),
@@ -733,6 +793,7 @@ const ROUND_TRIPS: &[RoundTrip] = &[
         "HTTPTrigger folio.dev/v1beta1",
     ),
     RoundTrip::of::<folio_dev_v1::HTTPTrigger, storage::HTTPTrigger>("HTTPTrigger folio.dev/v1"),
+    RoundTrip::of::<folio_dev_v1::Job, storage::Job>("Job folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::KubernetesWatchTrigger, storage::KubernetesWatchTrigger>(
         "KubernetesWatchTrigger fission.io/v1",
     ),
@@ -758,6 +819,7 @@ const ROUND_TRIPS: &[RoundTrip] = &[
     RoundTrip::of::<folio_dev_v1::Tag, storage::Tag>("Tag folio.dev/v1"),
     RoundTrip::of::<fission_io_v1::TimeTrigger, storage::TimeTrigger>("TimeTrigger fission.io/v1"),
     RoundTrip::of::<folio_dev_v1::TimeTrigger, storage::TimeTrigger>("TimeTrigger folio.dev/v1"),
+    RoundTrip::of::<folio_dev_v1::Webhook, storage::Webhook>("Webhook folio.dev/v1"),
 ];
 
 #[test]
