@@ -1,4 +1,5 @@
-//! A runtime that answers every call at once with what it was asked, so that the API can be seen passing it on.
+//! A runtime that answers every call at once with what it was asked, so that the API can be seen passing it on, and
+//! builds what is built by `make`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use folio_core::ports::runtime::{
-    BuildError, BuildLog, BuildOrder, Built, Call, CallError, Plan, RuntimeStatus,
+    BuildError, BuildLog, BuildOrder, Built, BuiltDirectory, Call, CallError, Plan, RuntimeStatus,
 };
 use folio_core::ports::{Body, Runtime};
 
@@ -35,8 +36,13 @@ impl Runtime for Echo {
 
     fn retire(&self, _: &Arc<Plan>) {}
 
-    async fn build(&self, _: BuildOrder, _: BuildLog) -> Result<Built, BuildError> {
-        Err(BuildError::Failed("nothing is built here".to_owned()))
+    async fn build(&self, order: BuildOrder, _: BuildLog) -> Result<Built, BuildError> {
+        if order.command.as_deref() != Some("make") {
+            return Err(BuildError::Failed("nothing is built here".to_owned()));
+        }
+        let directory = tempfile::tempdir().unwrap().keep();
+        std::fs::write(directory.join("main.js"), "built").unwrap();
+        Ok(Built { directory: BuiltDirectory(directory) })
     }
 
     fn status(&self) -> RuntimeStatus {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use folio_model::{
     AppName, Build, Digest, Edit, Entry, PackageSpec, Qualifier, Snapshot, Timestamp, UnitKey,
-    UnitUid,
+    UnitUid, VersionKey,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -85,6 +85,16 @@ impl Folio {
                 () = tokio::time::sleep(pause) => {}
             }
         }
+    }
+
+    /// Lists an app's versions that wait for a build, by what is built. They go on waiting for one that failed.
+    pub async fn awaiting_build(
+        &self,
+        app: &AppName,
+        key: Digest,
+    ) -> Result<Vec<VersionKey>, StoreError> {
+        let app = app.clone();
+        self.look(move |state| perform::waiting_in(state, key, &app)).await
     }
 
     /// Leases what is due while there is room, and says how long to wait for more.

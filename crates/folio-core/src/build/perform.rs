@@ -236,7 +236,11 @@ impl Folio {
 }
 
 /// The versions of an app that wait for a build.
-fn waiting_in(state: &dyn State, key: Digest, of: &AppName) -> Result<Vec<VersionKey>, StoreError> {
+pub(super) fn waiting_in(
+    state: &dyn State,
+    key: Digest,
+    of: &AppName,
+) -> Result<Vec<VersionKey>, StoreError> {
     let mut found = Vec::new();
     for waiting in state.waiting(key)? {
         if app(state, waiting.unit)?.as_ref() == Some(of) {

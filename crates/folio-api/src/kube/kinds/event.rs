@@ -1,12 +1,12 @@
 //! What happened, as Events: every entry of the ledger tells of the objects it concerns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use folio_core::Folio;
 use folio_model::{
-    AppName, Edit, Entry, Kind, Live, Place, Pointer, Reference, Release, ReleaseState, Snapshot,
-    Subject, UnitKey, UnitUid,
+    AppName, BuildRecord, Digest, Edit, Entry, Kind, Live, Place, Pointer, Release, ReleaseState,
+    Snapshot, UnitKey, UnitUid,
 };
 use serde_json::{Value, json};
 
@@ -38,9 +38,10 @@ impl Mapping for Events {
         let entries: Vec<_> = lines.into_iter().map(|line| line.entry).collect();
         let mut known =
             Known { folio: of.folio, app: of.app, gone: gone(&entries), found: HashMap::new() };
+        let builds = known.builds(&entries).await?;
         let mut items = Vec::new();
         for entry in &entries {
-            for (index, told) in told(entry).into_iter().enumerate() {
+            for (index, told) in told(entry, &builds).into_iter().enumerate() {
                 let about = known.about(&told.subject).await?;
                 items.push(item(of.app, entry, index, (told, about)));
             }
@@ -62,15 +63,16 @@ struct Told {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum About {
     Unit(UnitUid),
-    /// A package by its name.
-    Package(String),
     /// Another object: its kind and name.
     Object(&'static str, String),
     App,
 }
 
+/// The packages that were built, by what was built.
+type Builds = HashMap<Digest, BTreeSet<UnitUid>>;
+
 /// What an entry tells, and of what.
-fn told(entry: &Entry) -> Vec<Told> {
+fn told(entry: &Entry, builds: &Builds) -> Vec<Told> {
     let mut units: BTreeMap<UnitUid, Told> = BTreeMap::new();
     let mut others = Vec::new();
     for edit in &entry.edits {
@@ -79,7 +81,10 @@ fn told(entry: &Entry) -> Vec<Told> {
                 let (subject, is_warning) = (About::Unit(uid), false);
                 units.insert(uid, Told { subject, reason, message, is_warning });
             }
-            None => others.extend(of_others(edit, entry)),
+            None => match edit {
+                Edit::Built { key, to, .. } => others.extend(built(entry, builds.get(key), to)),
+                _ => others.extend(of_others(edit, entry)),
+            },
         }
     }
     let mut told: Vec<_> = units.into_values().chain(others).collect();
@@ -121,7 +126,6 @@ fn of_others(edit: &Edit, entry: &Entry) -> Vec<Told> {
     };
     let rolls_back = entry.rollback || entry.message.starts_with("roll ");
     match edit {
-        Edit::Built { to, .. } => built(entry, to.failure.as_deref(), to.result.is_some()),
         Edit::Move { pointer: Pointer::Alias { unit, .. }, .. } => {
             let reason = if rolls_back { "RolledBack" } else { "AliasMoved" };
             one(About::Unit(*unit), reason, entry.message.clone())
@@ -172,29 +176,21 @@ fn live(live: &Live) -> Vec<(String, String)> {
     each.collect()
 }
 
-/// How a build ended, told of each package that it was for.
-fn built(entry: &Entry, failure: Option<&str>, succeeded: bool) -> Vec<Told> {
-    let named = entry.message.strip_prefix("build of ").unwrap_or_default();
-    let named = named.rsplit_once(' ').map_or(named, |(names, _)| names);
-    let packages = named.split(", ").filter_map(|text| {
-        let reference: Reference = text.parse().ok().filter(|_| text.contains('@'))?;
-        match reference.name {
-            Subject::Name(name) => Some(About::Package(name.to_string())),
-            Subject::Joined(_) => None,
-        }
-    });
-    let mut packages: Vec<_> = packages.collect();
-    if packages.is_empty() {
-        packages.push(About::App);
+/// How a build ended, told of each package that it was for, or of the app if that is not known.
+fn built(entry: &Entry, packages: Option<&BTreeSet<UnitUid>>, to: &BuildRecord) -> Vec<Told> {
+    let mut subjects: Vec<_> = packages.into_iter().flatten().copied().map(About::Unit).collect();
+    if subjects.is_empty() {
+        subjects.push(About::App);
     }
+    let succeeded = to.result.is_some();
     let (reason, message) = match succeeded {
         true => ("Built", entry.message.clone()),
         false => {
-            let why = failure.map(|why| format!(": {why}")).unwrap_or_default();
+            let why = to.failure.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             ("BuildFailed", format!("{}{why}", entry.message))
         }
     };
-    let each = packages.into_iter().map(|subject| {
+    let each = subjects.into_iter().map(|subject| {
         let message = message.clone();
         Told { subject, reason, message, is_warning: !succeeded }
     });
@@ -223,6 +219,32 @@ fn gone(entries: &[Entry]) -> HashMap<UnitUid, UnitKey> {
 }
 
 impl Known<'_> {
+    /// The packages that builds were for: those a build made callable, or else those that still wait for it.
+    async fn builds(&self, entries: &[Entry]) -> Result<Builds, Status> {
+        let mut builds = Builds::new();
+        for edit in entries.iter().flat_map(|entry| &entry.edits) {
+            if let Edit::Built { key, readies, .. } = edit {
+                let units = readies.iter().map(|version| version.unit);
+                builds.entry(*key).or_default().extend(units);
+            }
+        }
+        for (key, units) in &mut builds {
+            if units.is_empty() {
+                let waiting = self.folio.awaiting_build(self.app, *key).await?;
+                units.extend(waiting.iter().map(|version| version.unit));
+            }
+            let mut packages = BTreeSet::new();
+            for uid in std::mem::take(units) {
+                let kind = self.folio.find_unit(uid).await?.map(|unit| unit.kind);
+                if kind.or(self.gone.get(&uid).map(|key| key.kind)) == Some(Kind::Package) {
+                    packages.insert(uid);
+                }
+            }
+            *units = packages;
+        }
+        Ok(builds)
+    }
+
     /// A reference to what is told of.
     async fn about(&mut self, subject: &About) -> Result<Value, Status> {
         if let Some(found) = self.found.get(subject) {
@@ -236,10 +258,6 @@ impl Known<'_> {
     async fn look_up(&self, subject: &About) -> Result<Value, Status> {
         let unit = match subject {
             About::Unit(uid) => self.folio.find_unit(*uid).await?,
-            About::Package(name) => {
-                let all = self.folio.list(self.app, Kind::Package).await?;
-                all.into_iter().find(|unit| unit.name.as_str() == name)
-            }
             About::Object(..) | About::App => None,
         };
         if let Some(unit) = unit {
@@ -259,7 +277,6 @@ impl Known<'_> {
                 let uid = identity(&[kind, self.app.as_str(), name]);
                 self.object(kind, name, uid.to_string())
             }
-            About::Package(name) => self.object("Package", name, String::new()),
             About::App => self.of_app(),
         })
     }
