@@ -1,8 +1,11 @@
 //! The Kubernetes-style face, asked as its clients ask it.
 
 mod access;
+mod asking;
 mod bad_input;
+mod bindings;
 mod convert;
+mod happening;
 mod mutations;
 mod objects;
 mod paging;

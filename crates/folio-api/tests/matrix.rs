@@ -1,7 +1,9 @@
 //! Every endpoint of every face, for every role, in one's own app and in others: who may is told something, who may not is
 //! told the same whatever there is. The endpoints come from the tables that the faces are made from.
 
+mod allowed;
 mod others;
+mod watched;
 
 use axum::Router;
 use axum::body::Body;

@@ -58,7 +58,7 @@ const RULES: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
 const MYSELF: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /// A world in the eyes of somebody else.
-async fn seen_by(mut world: World, role: Role, app: Option<&str>) -> World {
+pub(super) async fn seen_by(mut world: World, role: Role, app: Option<&str>) -> World {
     let caller = Caller::new("ada".parse::<Actor>().unwrap());
     world.folio.create_app(&caller, &"shop".parse().unwrap()).await.unwrap();
     let grant = Grant { role, app: app.map(|app| app.parse().unwrap()) };
@@ -124,14 +124,14 @@ async fn what_a_review_says_is_what_a_request_is_told() {
 }
 
 /// A message of protocol buffers.
-fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
+pub(super) fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
     let field = |(number, bytes): &(u8, &[u8])| {
         [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()][..], bytes].concat()
     };
     fields.iter().flat_map(field).collect()
 }
 
-fn protobuf(version: &str, kind: &str, content: &[u8]) -> Vec<u8> {
+pub(super) fn protobuf(version: &str, kind: &str, content: &[u8]) -> Vec<u8> {
     let types = message(&[(1, version.as_bytes()), (2, kind.as_bytes())]);
     [&b"k8s\0"[..], &message(&[(1, &types), (2, content), (3, b""), (4, b"")])].concat()
 }
