@@ -146,7 +146,35 @@ fn samples() -> Vec<Sample> {
     });
     let json = "application/json";
     let applied = "application/apply-patch+yaml";
+    let of_folio = |kind: &str, name: &str, spec: Value| json!({ "apiVersion": "folio.dev/v1", "kind": kind, "metadata": { "name": name }, "spec": spec });
+    let times = json!({
+        "function": "hello", "pattern": "0 6 * * *", "first": "2126-01-01T00:00:00Z", "count": 3,
+        "input": { "n": 1 }, "misfire": "all", "state": "running", "description": "x",
+    });
+    let called = json!({
+        "function": "hello", "callsPerMinuteMax": 5, "signing": { "secret": "s", "key": "k" },
+    });
     vec![
+        sample("POST", format!("{FOLIO}/jobs"), json, of_folio("Job", "tick", times.clone())),
+        sample(
+            "PATCH",
+            format!("{FOLIO}/jobs/tick?fieldManager=x"),
+            applied,
+            of_folio("Job", "tick", times),
+        ),
+        sample("POST", format!("{FOLIO}/webhooks"), json, of_folio("Webhook", "hook", called)),
+        sample(
+            "POST",
+            format!("{FOLIO}/domains"),
+            json,
+            of_folio("Domain", "a.example.com", json!({ "host": "a.example.com" })),
+        ),
+        sample(
+            "DELETE",
+            format!("{FOLIO}/functionversions/hello-x"),
+            json,
+            json!({ "dryRun": ["All"] }),
+        ),
         sample("POST", functions.clone(), json, function("new", "code")),
         sample("POST", format!("{FISSION}/packages"), json, package("more", "x")),
         sample("PUT", hello.clone(), json, function("hello", "code")),
