@@ -43,13 +43,11 @@ pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
         None => {
             let pages = &asked.feed.pages;
             let listed = read::list(&asked.folio, pages, &asked.target, &asked.query).await?;
-            for item in &listed.items {
-                let name = item["metadata"]["name"].as_str().unwrap_or_default();
-                match remove(&asked, &caller, name, cascade).await {
-                    // Somebody else was faster.
-                    Err(status) if status.is_missing() => {}
-                    removed => removed?,
-                }
+            // A refusal changes nothing, so what is in the way of one is found before the first goes.
+            let rehearsal = Caller { run: Run::Dry, ..caller.clone() };
+            remove_all(&asked, &rehearsal, &listed.items, cascade).await?;
+            if !dry {
+                remove_all(&asked, &caller, &listed.items, cascade).await?;
             }
             Ok(read::page(&asked.target, listed, read::Form::Plain, asked.folio.now()))
         }
@@ -93,6 +91,23 @@ fn check(asked: &Asked, options: &Value, found: &Value) -> Result<(), Status> {
                 asked.target.resource.qualified()
             );
             return Err(Status::new(409, "Conflict", what));
+        }
+    }
+    Ok(())
+}
+
+async fn remove_all(
+    asked: &Asked,
+    caller: &Caller,
+    items: &[Value],
+    cascade: Cascade,
+) -> Result<(), Status> {
+    for item in items {
+        let name = item["metadata"]["name"].as_str().unwrap_or_default();
+        match remove(asked, caller, name, cascade).await {
+            // Somebody else was faster.
+            Err(status) if status.is_missing() => {}
+            removed => removed?,
         }
     }
     Ok(())

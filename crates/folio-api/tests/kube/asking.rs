@@ -121,6 +121,18 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
     ask(&world, "DELETE", &aliases, Value::Null).await.ok();
     assert_eq!(names(&aliases).await, Vec::<Value>::new());
     assert_eq!(names(&functions).await, ["hello", "three"], "nothing else goes");
+    let route = json!({
+        "apiVersion": "fission.io/v1", "kind": "HTTPTrigger", "metadata": {"name": "route"},
+        "spec": {
+            "relativeurl": "/route", "methods": ["GET"],
+            "functionref": {"type": "name", "name": "hello"},
+        },
+    });
+    ask(&world, "POST", &format!("{FISSION}/httptriggers"), route).await.ok();
+    ask(&world, "POST", &functions, function("a-first", "code")).await.ok();
+    let entries = world.entries();
+    ask(&world, "DELETE", &functions, Value::Null).await.refused(409, "Conflict");
+    assert_eq!(world.entries(), entries, "one that is in use keeps all");
 }
 
 #[tokio::test]
