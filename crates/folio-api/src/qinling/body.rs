@@ -2,11 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use axum::body::Body;
+use axum::http::StatusCode;
 use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::fault::{Fault, Outcome};
+
+/// Reads a body whole.
+pub(super) async fn whole(body: Body, max: usize) -> Outcome<Bytes> {
+    let read = Limited::new(body, max).collect().await;
+    let whole = read.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        Some(_) => Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "The request body is too large."),
+        None => Fault::invalid(format!("The request body ended early: {error}. Send it again.")),
+    })?;
+    Ok(whole.to_bytes())
+}
 
 /// A JSON object that was sent, whose fields are taken one by one.
 pub(super) struct Object {
@@ -179,19 +192,24 @@ pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (plain(name), plain(value))).collect()
 }
 
-/// JSON members as if they were fields of a form; what is no text is written out.
+/// The fields of a function that are nothing but texts. Numbers may be written in either way, and code is an object.
+const TEXTS: [&str; 3] = ["name", "description", "entry"];
+
+/// JSON members as if they were fields of a form; what is no text and need not be is written out.
 fn json(body: &[u8]) -> Outcome<Form> {
     let value: Value = serde_json::from_slice(body)
         .map_err(|error| Fault::invalid(format!("Invalid input, {error}")))?;
     let Value::Object(members) = value else {
         return Err(Fault::invalid("Invalid input, an object is expected"));
     };
-    let given = members.into_iter().filter(|(_, value)| !value.is_null());
-    let fields = given.map(|(name, value)| {
-        let text = shown(&value);
-        (name, text)
-    });
-    Ok(Form { fields: fields.collect(), package: None })
+    let mut fields = BTreeMap::new();
+    for (name, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
+        if TEXTS.contains(&name.as_str()) && !value.is_string() {
+            return Err(wrong_type(&name, &value, "str"));
+        }
+        fields.insert(name, shown(&value));
+    }
+    Ok(Form { fields, package: None })
 }
 
 /// The parts of a form, cut where its boundary is.
@@ -284,6 +302,33 @@ mod tests {
             let body = Bytes::from(whole[..cut].to_owned());
             assert!(Form::read(content_type, &body).is_err(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn texts_of_a_function_are_texts_in_json_too() {
+        let read = |text: &str| {
+            let body = Bytes::from(text.to_owned());
+            let form = Form::read(Some("application/json"), &body);
+            form.map(|form| form.fields).map_err(|fault| fault.text)
+        };
+        let fields = read("{\"name\": \"a\", \"cpu\": 100, \"entry\": null}").unwrap();
+        assert_eq!(fields.keys().collect::<Vec<_>>(), ["cpu", "name"]);
+        for (name, kind) in [("7", "int"), ("{}", "dict"), ("[\"a\"]", "list"), ("true", "bool")] {
+            let refused = read(&format!("{{\"name\": {name}}}")).unwrap_err();
+            assert!(refused.contains("field/attribute name"), "{refused}");
+            assert!(refused.contains(&format!("got '<class '{kind}'>'")), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_not_called_too_large() {
+        let pieces = [Ok("half"), Err(std::io::Error::other("the client is gone"))];
+        let broken = Body::from_stream(futures::stream::iter(pieces));
+        let fault = whole(broken, 100).await.unwrap_err();
+        assert_eq!(fault.status, StatusCode::BAD_REQUEST);
+        assert!(fault.text.contains("the client is gone"), "{}", fault.text);
+        let fault = whole(Body::from("x".repeat(101)), 100).await.unwrap_err();
+        assert_eq!(fault.status, StatusCode::PAYLOAD_TOO_LARGE);
     }
 
     #[test]

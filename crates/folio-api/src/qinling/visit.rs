@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use bytes::Bytes;
@@ -58,9 +57,7 @@ impl Visit {
         };
         let app = caller.grant.app.clone().unwrap_or_else(AppName::default_app);
         caller.may(calls::needed(&parts.method, &words), Some(&app))?;
-        let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "The request body is too large.")
-        })?;
+        let body = body::whole(body, BODY_BYTES_MAX).await?;
         Ok(Self {
             app,
             folio,

@@ -1,6 +1,5 @@
 //! Webhooks: URLs that run a function, whoever calls them.
 
-use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;
@@ -13,7 +12,7 @@ use folio_model::{BoundTo, Webhook};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::body::Object;
+use super::body::{self, Object};
 use super::fault::{Fault, Outcome, empty, found, made};
 use super::showing::moment;
 use super::visit::{self, To, Visit};
@@ -35,11 +34,12 @@ pub(super) async fn invoke(folio: &Folio, id: &str, request: Request) -> Outcome
     let id: Uuid = id.parse().map_err(|_| Fault::no("Webhook", id))?;
     let (parts, body) = request.into_parts();
     let max = usize::try_from(folio.limits().execution_input_bytes_max).unwrap_or(usize::MAX);
-    let too_large = || Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "The request body is too large.");
-    let body = to_bytes(body, max).await.map_err(|_| too_large())?;
+    let body = body::whole(body, max).await?;
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let content_type = header(header::CONTENT_TYPE.as_str());
     let call = WebhookCall {
-        content_type: header(header::CONTENT_TYPE.as_str()),
+        // The original reads JSON whatever a body says that it is, and takes what it cannot read for none.
+        content_type: content_type.filter(|kind| !kind.to_ascii_lowercase().contains("json")),
         query: parts.uri.query().unwrap_or_default(),
         body: &body,
         signature: SIGNATURE_HEADERS.into_iter().find_map(header),

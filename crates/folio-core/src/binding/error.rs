@@ -57,6 +57,9 @@ pub enum Error {
     /// Whoever called does not know the secret.
     #[error("the call of webhook {0} is not signed with its secret")]
     Unsigned(Uuid),
+    /// What it brings cannot be the input of a function.
+    #[error("the body of the call says that it is JSON, and is no object: {0}")]
+    NotObject(String),
     /// Nobody could sign a call.
     #[error("there is no secret `{}` with a key `{}` to sign calls with", .0.secret, .0.key)]
     NoSecret(Signing),
@@ -94,6 +97,7 @@ impl Explain for Error {
             Self::Schedule(_) | Self::Never(_) => Code("bad_schedule"),
             Self::TooOften(_) => Code("webhook_too_often"),
             Self::Unsigned(_) => Code("webhook_not_signed"),
+            Self::NotObject(_) => Code("webhook_not_object"),
             Self::NoSecret(_) => Code("webhook_secret_missing"),
             Self::Vault(error) => error.code(),
             Self::Resolve(error) => error.code(),
@@ -111,7 +115,7 @@ impl Explain for Error {
             Self::Schedule(_) | Self::Never(_) => Class::Invalid,
             Self::TooOften(_) => Class::Unavailable,
             Self::Unsigned(_) => Class::Unauthenticated,
-            Self::NoSecret(_) => Class::Invalid,
+            Self::NoSecret(_) | Self::NotObject(_) => Class::Invalid,
             Self::Vault(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Execution(error) => error.class(),
@@ -136,6 +140,10 @@ impl Explain for Error {
             Self::Unsigned(_) => "send `Folio-Signature: sha256=` and the HMAC of the body in \
                                   hexadecimal digits"
                 .to_owned(),
+            Self::NotObject(_) => {
+                "send an object such as `{\"name\": \"ada\"}`, a form, or another content type"
+                    .to_owned()
+            }
             Self::NoSecret(signing) => {
                 format!(
                     "make it with `folio secret create {} --value {}=...`",

@@ -78,7 +78,7 @@ impl Folio {
         let query = if webhook.signing.is_some() { "" } else { call.query };
         let new = NewExecution {
             function,
-            input: Some(input(call.content_type, query, call.body)),
+            input: Some(input(call.content_type, query, call.body)?),
             mode: ExecutionMode::Async,
             description: format!("Created by Webhook {id}"),
             origin: ExecutionOrigin::Webhook(id),
