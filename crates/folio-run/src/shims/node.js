@@ -806,7 +806,8 @@ function print(from, text) {
   }
   // Without tracking every promise the request is known only where no other could have printed.
   const stream = current !== 0 ? current : inFlight === 1 ? sole : 0;
-  for (const line of lines) sendText(LOG, stream, from, line.length > LINE_MAX ? line.slice(0, LINE_MAX) : line);
+  // Of a longer line more than that is sent, so that the server knows that it is cut.
+  for (const line of lines) sendText(LOG, stream, from, line.length > LINE_MAX ? line.slice(0, LINE_MAX + 1) : line);
 }
 
 function printer(from) {

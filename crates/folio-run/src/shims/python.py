@@ -30,6 +30,7 @@ SPECIALISE, READY, FAILED, REQUEST, RESPONSE, BODY, CANCEL, CREDIT, LOG, PING, P
 LAST = 0x80
 WINDOW = 256 * 1024
 PIECE = 64 * 1024
+# Of a longer line one byte more is sent, so that the server knows that it is cut.
 LINE_MAX = 60 * 1024
 HEADER = struct.Struct("<IBI")
 ANSWER = struct.Struct("<IBII")
@@ -1350,7 +1351,7 @@ class Output(io.TextIOBase):
         if lines:
             stream = _stream.get()
             output.print(stream, b"".join(
-                frame(LOG, stream, self.number + line.encode(errors="replace")[:LINE_MAX]) for line in lines))
+                frame(LOG, stream, self.number + line.encode(errors="replace")[:LINE_MAX + 1]) for line in lines))
         return len(text)
 
     def writelines(self, lines):

@@ -2,6 +2,7 @@
 //! once and a task of the link sends otherwise, so that many share a write; another task reads and wakes whom
 //! the frames are for. A request costs no task and no channel of its own.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::frames::{self, Header, Kind};
 const READ: usize = 64 * 1024;
 // A buffer that a burst made larger than this is not kept.
 const KEPT_MAX: usize = 1024 * 1024;
-const LINE_MAX: usize = 64 * 1024;
+/// Bytes of one line that are kept. Workers send one more of a longer one, so that it is known to be cut.
+const LINE_MAX: usize = 60 * 1024;
 /// How long a worker may take to let go of a request nobody waits for.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -342,7 +344,7 @@ impl Link {
             return;
         };
         let request = self.lock().table.find(stream).map(|slot| slot.request);
-        let text = String::from_utf8_lossy(&text[..text.len().min(LINE_MAX)]);
+        let text = printed(text);
         for line in text.lines() {
             (listener.line)(request, *from, line);
         }
@@ -418,4 +420,41 @@ pub(super) struct Opening<'a> {
 fn text(payload: &[u8]) -> String {
     let text = String::from_utf8_lossy(&payload[..payload.len().min(LINE_MAX)]);
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// What was printed, with a mark where something is missing of it.
+fn printed(bytes: &[u8]) -> Cow<'_, str> {
+    if bytes.len() <= LINE_MAX {
+        return String::from_utf8_lossy(bytes);
+    }
+    let mut kept = &bytes[..LINE_MAX];
+    // A character that was cut in half is left out, and not shown as one that nobody printed.
+    if let Err(error) = std::str::from_utf8(kept)
+        && error.error_len().is_none()
+    {
+        kept = &kept[..error.valid_up_to()];
+    }
+    let text = String::from_utf8_lossy(kept);
+    Cow::Owned(format!("{text} [cut: longer than {LINE_MAX} bytes]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_cut_says_so() {
+        let check = |bytes: &[u8], expected: &str| {
+            assert!(printed(bytes) == expected, "{} bytes", bytes.len());
+        };
+        let mark = " [cut: longer than 61440 bytes]";
+        let (long, longer) = ("x".repeat(LINE_MAX), "x".repeat(LINE_MAX + 1));
+        check(b"hello", "hello");
+        check(long.as_bytes(), &long);
+        check(longer.as_bytes(), &format!("{long}{mark}"));
+        // Three bytes each, and 61,440 is a multiple of three.
+        let wide = format!("x{}", "\u{20ac}".repeat(LINE_MAX / 3));
+        let kept = format!("x{}", "\u{20ac}".repeat(LINE_MAX / 3 - 1));
+        check(wide.as_bytes(), &format!("{kept}{mark}"));
+    }
 }

@@ -234,3 +234,15 @@ async fn what_a_function_prints_is_in_its_log_with_the_request() {
     let of_request: Vec<_> = lines.iter().filter(|line| line.request.is_some()).collect();
     assert_eq!(of_request.len(), 3, "{lines:?}");
 }
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_cut_and_says_so() {
+    let stage = Stage::new().await;
+    let source = "import sys\ndef main():\n    print('x' * 70000)\n    sys.stdout.write('y' * 70000)\n    \
+        print('short')\n    return 'ok'\n";
+    let plan = stage.plan("hello.py", source).await;
+    assert_eq!(stage.says(&plan, get("/")).await, (200, "ok".to_owned()));
+    for text in ["x [cut: longer than 61440 bytes]", "y [cut: longer than 61440 bytes]", "short"] {
+        stage.place.logged(&plan, text).await;
+    }
+}
