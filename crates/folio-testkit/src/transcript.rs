@@ -32,10 +32,11 @@ pub fn run_with(program: &Path, transcript: &Path, tools: &[(&str, &Path)]) -> R
     for (name, tool) in tools {
         session.add_tool(name, tool)?;
     }
-    if let Some(needed) = &document.requires
-        && session.version(&needed.program)? < needed.version
-    {
-        return Ok(());
+    if let Some(needed) = &document.requires {
+        let found = session.version(&needed.program)?;
+        if found < needed.version {
+            return skipped(transcript, (&needed.program, needed.version), found);
+        }
     }
     let mut failures = Vec::new();
     for block in &mut document.blocks {
@@ -57,6 +58,23 @@ pub fn run_with(program: &Path, transcript: &Path, tools: &[(&str, &Path)]) -> R
         }
         false => bail!("{}", failures.join("\n")),
     }
+}
+
+/// Says that a transcript was not run. Not by `eprintln!`: what a test says in that way nobody sees if it passes.
+fn skipped(
+    transcript: &Path,
+    (program, needed): (&str, (u32, u32)),
+    found: (u32, u32),
+) -> Result<()> {
+    use std::io::Write as _;
+
+    let name = transcript.file_name().unwrap_or_default().to_string_lossy();
+    let ((major, minor), (is_major, is_minor)) = (needed, found);
+    writeln!(
+        std::io::stderr(),
+        "skipped {name}: it needs {program} {major}.{minor}, and this is {is_major}.{is_minor}"
+    )?;
+    Ok(())
 }
 
 /// Runs a step; if its output is not as expected, says so and takes the output over.
