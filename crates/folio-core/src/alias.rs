@@ -2,7 +2,8 @@
 //! itself, and every move says what it expects to leave.
 
 use folio_model::{
-    Alias, Edit, Kind, Name, Place, Pointer, Share, Unit, UnitKey, VersionId, Weights, WeightsError,
+    Alias, Edit, FULL_WEIGHT, Kind, Name, Place, Pointer, Share, Unit, UnitKey, VersionId, Weights,
+    WeightsError, percent,
 };
 
 use crate::builder::Builder;
@@ -169,12 +170,11 @@ impl Explain for Error {
             Self::IsVersion { .. } => "choose another alias".to_owned(),
             Self::OnPackage(_) => "make the alias on a function that uses the package".to_owned(),
             Self::TooManyTargets { .. } => "use fewer, or raise `aliasTargetsMax`".to_owned(),
-            Self::Weights(_) => {
-                format!(
-                    "weights are shares of {} and name each version once",
-                    folio_model::FULL_WEIGHT
-                )
+            Self::Weights(WeightsError::Sum(sum)) => {
+                let give = "give every version its share: --version v1=90% --version v2=10%";
+                format!("that is {}; {give}", in_percent(*sum))
             }
+            Self::Weights(WeightsError::Twice(_)) => "name each version once".to_owned(),
             Self::NoPast { function, alias } | Self::PastGone { function, alias, .. } => {
                 format!(
                     "`folio fn alias history {function} --alias {alias}` shows where it was; name a version with --version"
@@ -196,6 +196,12 @@ impl Explain for Error {
             _ => Vec::new(),
         }
     }
+}
+
+/// How far shares are from a whole, as most people write them: `101 %, not 100 %`.
+pub(crate) fn in_percent(sum: u64) -> String {
+    let sum = percent(u32::try_from(sum).unwrap_or(u32::MAX));
+    format!("{sum}, not {}", percent(FULL_WEIGHT))
 }
 
 impl Folio {

@@ -1,5 +1,6 @@
 //! Moving aliases and tags.
 
+use folio_core::Explain as _;
 use folio_core::request::{AliasTarget, Expect, Publish};
 use folio_model::FULL_WEIGHT;
 
@@ -31,8 +32,9 @@ async fn an_alias_splits_calls_by_weight() {
     world.folio.point(&world.caller, key, split, Expect::Absent).await.unwrap();
     assert_eq!(where_is(&world, "prod").await, [(1, 9_000), (2, 1_000)]);
     let wrong = vec![target("v1", 9_000), target("v2", 2_000)];
-    let error = world.folio.point(&world.caller, key, wrong, Expect::Present).await;
-    assert_eq!(refused(error).0, "bad_weights");
+    let error = world.folio.point(&world.caller, key, wrong, Expect::Present).await.unwrap_err();
+    assert_eq!(error.code().0, "bad_weights");
+    assert!(error.hint().unwrap().starts_with("that is 110 %, not 100 %"), "{:?}", error.hint());
 }
 
 #[tokio::test]

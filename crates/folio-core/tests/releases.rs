@@ -9,7 +9,7 @@ use folio_core::release::{Deletion, Error, ReleaseRef, Released};
 use folio_core::request::{Cascade, IfSame, Onto, Releasing, Which};
 use folio_core::route::RouteFields;
 use folio_core::serving::{Meaning, Site};
-use folio_core::{Caller, Explain};
+use folio_core::{Caller, Class, Explain};
 use folio_model::{ReleaseState, RoutePath, Target};
 
 use crate::runtime::{Running, call, reference, running, running_on_disk};
@@ -235,6 +235,17 @@ async fn a_rollback_passes_over_what_can_no_longer_be_reached() {
     assert_eq!(world.state(&two).await, ReleaseState::Expired);
     assert_eq!(world.live().await, three);
     assert_eq!(world.roll_back().await.unwrap(), one);
+}
+
+#[tokio::test]
+async fn a_tag_that_no_host_could_carry_beside_its_app_is_refused() {
+    let world = world().await;
+    world.release("one").await;
+    // One label has 63 characters, of which `--default` takes 9.
+    world.tag(&"t".repeat(54), "latest").await.unwrap();
+    let error = world.tag(&"t".repeat(55), "latest").await.unwrap_err();
+    assert_eq!((error.code().0, error.class()), ("release_tag_too_long", Class::Invalid));
+    assert!(error.hint().unwrap().contains("at most 54 characters"), "{:?}", error.hint());
 }
 
 #[tokio::test]

@@ -102,6 +102,8 @@ async fn shares_that_make_no_whole_and_releases_that_are_gone_are_refused() {
     ] {
         assert_eq!(refused(world.split(&shares).await).0, code, "{shares:?}");
     }
+    let error = world.split(&[(&made[2], 5_100), (&made[3], 5_000)]).await.unwrap_err();
+    assert!(error.hint().unwrap().starts_with("that is 101 %, not 100 %"), "{:?}", error.hint());
     let shares = vec![(at(&made[3]), 10_000)];
     let split = LiveSplit { shares, sticky: Some(Sticky::Cookie("a b".to_owned())) };
     assert_eq!(

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::text_type;
-use crate::{Chance, FULL_WEIGHT, RESERVED, ReleasePolicy, Sticky, Timestamp, VersionId};
+use crate::{AppName, Chance, FULL_WEIGHT, RESERVED, ReleasePolicy, Sticky, Timestamp, VersionId};
 
 text_type! {
     /// The id of a release, or a tag on one: a lower-case DNS label with a letter in it.
@@ -20,7 +20,7 @@ text_type! {
 pub enum ReleaseIdError {
     /// A host name cannot carry it, or could carry it for something else.
     #[error(
-        "`{0}` cannot name a release: 1 to 63 lower-case letters, digits and single inner dashes, not digits only"
+        "`{0}` cannot name a release: 1 to {LABEL_BYTES_MAX} lower-case letters, digits and single inner dashes, not digits only"
     )]
     Malformed(String),
     /// One of [`RESERVED`].
@@ -28,10 +28,19 @@ pub enum ReleaseIdError {
     Reserved(String),
 }
 
+/// Longest label of a host name.
+const LABEL_BYTES_MAX: usize = 63;
+
 impl ReleaseId {
     /// Makes a random one.
     pub fn generate(chance: Chance<'_>) -> Self {
         Self(VersionId::generate(chance).as_str().into())
+    }
+
+    /// The longest tag of an app: one label of a host name holds both of them, as in `beta--shop`. Nothing if the
+    /// app's name leaves no room.
+    pub fn tag_bytes_max(app: &AppName) -> usize {
+        LABEL_BYTES_MAX.saturating_sub("--".len() + app.as_str().len())
     }
 }
 
@@ -40,7 +49,7 @@ fn check(text: &str) -> Result<(), ReleaseIdError> {
         text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     let dashes = text.starts_with('-') || text.ends_with('-') || text.contains("--");
     let number = text.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = (1..=63).contains(&text.len());
+    let fits = (1..=LABEL_BYTES_MAX).contains(&text.len());
     if RESERVED.contains(&text) {
         return Err(ReleaseIdError::Reserved(text.to_owned()));
     }
@@ -229,6 +238,16 @@ mod tests {
             let id = ReleaseId::generate(&mut || { byte = byte.wrapping_mul(5).wrapping_add(7); byte });
             prop_assert_eq!(id.as_str().parse(), Ok(id));
         }
+    }
+
+    #[test]
+    fn a_tag_and_its_app_fit_one_label() {
+        let check = |app: &str, expected: usize| {
+            assert_eq!(ReleaseId::tag_bytes_max(&app.parse().unwrap()), expected, "{app}");
+        };
+        check("shop", 57);
+        check(&"a".repeat(60), 1);
+        check(&"a".repeat(63), 0);
     }
 
     #[test]

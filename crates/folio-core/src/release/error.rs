@@ -2,6 +2,7 @@
 
 use folio_model::{AppName, Name, ReleaseId, SharesError, Timestamp};
 
+use crate::alias::in_percent;
 use crate::delete::guard;
 use crate::ports::StoreError;
 use crate::{Class, Code, Explain, Referrer, folio, history};
@@ -68,6 +69,16 @@ pub enum Error {
     /// The tag would hide something else of that name.
     #[error("`{0}` is the id of a release or version, and cannot be a tag as well")]
     TagIsId(ReleaseId),
+    /// No host name could carry it.
+    #[error("tag `{tag}` is too long: no host can be called `{tag}--{app}`")]
+    TagTooLong {
+        /// The app.
+        app: AppName,
+        /// The tag.
+        tag: ReleaseId,
+        /// How many characters a tag of this app has at most.
+        max: usize,
+    },
     /// No such tag.
     #[error("app `{app}` has no release tag `{tag}`")]
     NoTag {
@@ -151,6 +162,7 @@ impl Explain for Error {
             Self::Rolling(_) => Code("canary_running"),
             Self::NoPast(_) => Code("nothing_to_roll_back"),
             Self::TagIsId(_) => Code("release_tag_is_id"),
+            Self::TagTooLong { .. } => Code("release_tag_too_long"),
             Self::NoTag { .. } => Code("release_tag_not_found"),
             Self::TagMoved { .. } => Code("stale"),
             Self::TooManyTags { .. } | Self::TooManyKept { .. } => Code("release_tags_full"),
@@ -176,7 +188,7 @@ impl Explain for Error {
                 Class::Conflict
             }
             Self::Rolling(_) | Self::Aside(_) => Class::Conflict,
-            Self::ReplacedByItself(_) | Self::Shares(_) => Class::Invalid,
+            Self::ReplacedByItself(_) | Self::Shares(_) | Self::TagTooLong { .. } => Class::Invalid,
             Self::Sticky(_) | Self::SkewTime(_) => Class::Invalid,
             Self::History(error) => error.class(),
             Self::Folio(error) => error.class(),
@@ -200,8 +212,12 @@ impl Explain for Error {
             }
             Self::None(_) => "deploy something, or `folio release create`".to_owned(),
             Self::Split(_) => "name one of them; `folio release list` shows them".to_owned(),
-            Self::Shares(_) => {
-                "give every release its share: `folio release split r1=90% r2=10%`".to_owned()
+            Self::Shares(error) => {
+                let give = "give every release its share: `folio release split r1=90% r2=10%`";
+                match error {
+                    SharesError::Sum(sum) => format!("that is {}; {give}", in_percent(*sum)),
+                    SharesError::Twice(_) => give.to_owned(),
+                }
             }
             Self::Sticky(_) => "use letters, digits and dashes".to_owned(),
             Self::SkewTime(_) => "write `12h` or `7d`".to_owned(),
@@ -215,6 +231,12 @@ impl Explain for Error {
             }
             Self::NoPast(_) => "name one with `folio rollback --to ...`".to_owned(),
             Self::TagIsId(_) => "choose another word for the tag".to_owned(),
+            Self::TagTooLong { app, max: 0, .. } => format!(
+                "the name of app `{app}` leaves no room for a tag; use an app with a shorter name"
+            ),
+            Self::TagTooLong { app, max, .. } => {
+                format!("a tag of app `{app}` has at most {max} characters")
+            }
             Self::TooManyTags { .. } => {
                 "remove one with `folio release untag ...`, or raise it with `folio app plan set`"
                     .to_owned()

@@ -25,6 +25,10 @@ impl Folio {
             if taken || builder.state.id_taken(&app, &as_version(&tag))? {
                 return Err(Error::TagIsId(tag.clone()));
             }
+            let max = ReleaseId::tag_bytes_max(&app);
+            if tag.as_str().len() > max {
+                return Err(Error::TagTooLong { app: app.clone(), tag: tag.clone(), max });
+            }
             let now = tagged(builder.state, &app, &tag)?;
             if from.is_some() && now != from {
                 return Err(Error::TagMoved { tag: tag.clone(), on: now });
