@@ -7,6 +7,7 @@ mod carry_out;
 mod error;
 mod memory;
 pub(crate) mod object;
+mod outcome;
 mod plan;
 mod pointed;
 mod pointers;
@@ -208,6 +209,9 @@ pub struct Applied {
     /// The aliases and canaries that moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pointers: Vec<AppliedPointer>,
+    /// What the deployment took over from another, or from nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adopted: Vec<AdoptedUnit>,
     /// How many are as they were.
     pub unchanged: u64,
     /// What was left alone, and why.
@@ -220,8 +224,15 @@ pub struct Applied {
 impl Applied {
     /// What changed nothing.
     fn nothing() -> Self {
-        let (units, pointers, remarks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { id: None, units, pointers, unchanged: 0, remarks, base: None }
+        Self {
+            id: None,
+            units: Vec::new(),
+            pointers: Vec::new(),
+            adopted: Vec::new(),
+            unchanged: 0,
+            remarks: Vec::new(),
+            base: None,
+        }
     }
 }
 
@@ -235,6 +246,19 @@ pub struct AppliedUnit {
     pub name: Name,
     /// What became of it.
     pub what: Outcome,
+}
+
+/// A unit that a deployment took over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdoptedUnit {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+    /// The deployment it belonged to; none if no deployment made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Owner>,
 }
 
 /// What became of one alias or canary.
@@ -316,7 +340,7 @@ impl Folio {
         let plan: Plan = plan.await?;
         self.measure_all(&plan, &wanted).await?;
         if run == Run::Dry || plan.is_empty() {
-            let mut result = plan.outcome(None);
+            let mut result = plan.outcome(&wanted, None);
             result.remarks.splice(0..0, remarks.iter().cloned());
             if run == Run::Real {
                 let entry = plan.entry.filter(|_| result.remarks.len() == remarks.len());

@@ -141,20 +141,30 @@ async fn a_deployment_leaves_what_others_own_alone() {
     let nothing = apply(&world, "b", Vec::new()).await.unwrap();
     assert!(!nothing.changed);
 
-    let documents = vec![function("foo", "code"), code];
-    let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Adopt);
-    let adopt = Apply {
-        deployment: owner("b"),
-        documents,
-        known: Vec::new(),
-        base: None,
-        form,
-        rest,
-        others,
-    };
-    let adopted = folio.apply(&world.caller, &app(), adopt, Run::Real).await.unwrap();
-    assert!(adopted.changed);
-    assert_eq!(folio.deployed(&app(), Some("b")).await.unwrap().len(), 2);
+    let other = package(folio, "code", "two").await;
+    // First as it is, and then with something else in it.
+    for (uid, from, code) in [("b", "a", code), ("c", "b", other)] {
+        let adopt = Apply {
+            deployment: owner(uid),
+            documents: vec![function("foo", "code"), code],
+            known: Vec::new(),
+            base: None,
+            form: Form::Versions,
+            rest: Rest::Delete,
+            others: Others::Adopt,
+        };
+        let run = async |run| folio.apply(&world.caller, &app(), adopt.clone(), run).await.unwrap();
+        for done in [run(Run::Dry).await, run(Run::Real).await] {
+            let mut taken = done.result.adopted;
+            taken.sort_by(|one, other| one.name.cmp(&other.name));
+            let from = Some(owner(from));
+            let taken = taken.iter().map(|unit| (unit.kind, unit.name.as_str(), &unit.from));
+            let expected = [(Kind::Package, "code", &from), (Kind::Function, "foo", &from)];
+            assert_eq!(taken.collect::<Vec<_>>(), expected);
+        }
+        assert_eq!(folio.deployed(&app(), Some(uid)).await.unwrap().len(), 2);
+        assert_eq!(run(Run::Real).await.result.adopted, []);
+    }
 }
 
 #[tokio::test]

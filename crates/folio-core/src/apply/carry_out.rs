@@ -23,10 +23,11 @@ pub(super) fn carry_out(
     wanted: &Wanted,
 ) -> Result<Applied, Error> {
     if plan.is_empty() {
-        return Ok(plan.outcome(None));
+        return Ok(plan.outcome(wanted, None));
     }
     let id = free_id(builder, &plan.steps)?;
-    let mut applied = plan.outcome(plan.makes_an_app_version().then(|| id.clone()));
+    let made = plan.makes_an_app_version().then(|| id.clone());
+    let mut applied = plan.outcome(wanted, made);
     builder.name_app_version(id.clone());
     let renewal = Renewal::of(&plan.steps);
     let (mut made, mut versions) = (HashMap::new(), HashMap::new());

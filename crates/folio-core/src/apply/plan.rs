@@ -6,16 +6,13 @@ use std::sync::Arc;
 
 use folio_model::{
     AppName, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, PackageSpec, Snapshot,
-    Unit, UnitKey, UnitUid, VersionId, VersionKey,
+    Unit, UnitKey, UnitUid, VersionKey,
 };
 
 use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
 use super::work::{Places, Work};
-use super::{
-    Applied, AppliedUnit, Error, Fault, Form, Others, Outcome, Rest, Scope, Wanted, Wish, statics,
-    triggers,
-};
+use super::{Error, Fault, Form, Others, Rest, Scope, Wanted, Wish, statics, triggers};
 use crate::ports::{State, StoreError};
 use crate::{environment, publish, settings};
 
@@ -33,7 +30,8 @@ pub(super) struct Plan {
     pub(super) removal: Removal,
     /// The app's last entry when this was planned.
     pub(super) entry: Option<u64>,
-    unchanged: u64,
+    /// How many are as they should be.
+    pub(super) unchanged: u64,
 }
 
 /// Units that are there, by name.
@@ -75,27 +73,6 @@ impl Plan {
     /// The content of new packages, with the wishes that brought them.
     pub(super) fn contents(&self) -> impl Iterator<Item = (usize, Content)> {
         self.steps.iter().flat_map(|step| step.snapshot.contents().map(|found| (step.wish, found)))
-    }
-
-    /// What the plan comes to.
-    pub(super) fn outcome(&self, id: Option<VersionId>) -> Applied {
-        let changed = self.steps.iter().map(|step| {
-            let what = if step.unit.is_some() { Outcome::Updated } else { Outcome::Created };
-            AppliedUnit { kind: step.key.kind, name: step.key.name.clone(), what }
-        });
-        let removed = self.removal.units().map(|unit| AppliedUnit {
-            kind: unit.key.kind,
-            name: unit.key.name.clone(),
-            what: Outcome::Deleted,
-        });
-        Applied {
-            id,
-            units: changed.chain(removed).collect(),
-            pointers: self.pointers.iter().map(PointerStep::outcome).collect(),
-            unchanged: self.unchanged,
-            remarks: self.removal.remarks.clone(),
-            base: None,
-        }
     }
 }
 

@@ -83,10 +83,9 @@ impl Rollback {
         Applied {
             id,
             units: made.chain(drafted).chain(gone).map(unit).collect(),
-            pointers: Vec::new(),
             unchanged: self.unchanged,
             remarks: self.remarks.clone(),
-            base: None,
+            ..Applied::nothing()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What applying a directory says, in Fission's words.
 
-use folio_core::apply::{Applied, DeployedUnit, Outcome, PointerKind};
+use folio_core::apply::{AdoptedUnit, Applied, DeployedUnit, Outcome, PointerKind};
 use folio_model::{Kind, Owner};
 
 use crate::output::{Format, Table, list};
@@ -38,7 +38,7 @@ pub(super) fn resources(spec: &Spec, deployment: &Owner) -> String {
 
 /// What was done, or would be.
 pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
-    if applied.units.is_empty() && applied.pointers.is_empty() {
+    if applied.units.is_empty() && applied.pointers.is_empty() && applied.adopted.is_empty() {
         return "Everything up to date.".to_owned();
     }
     let mut lines = Vec::new();
@@ -73,6 +73,7 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
         let word = if dry_run { format!("would be {word}") } else { word.to_owned() };
         lines.push(format!("{kind} {} {word}", pointer.name));
     }
+    lines.extend(applied.adopted.iter().map(|unit| adopted(unit, dry_run)));
     if dry_run {
         lines.push("(dry run - no changes made)".to_owned());
     }
@@ -80,6 +81,18 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
         lines.push(format!("version {id}"));
     }
     lines.join("\n")
+}
+
+/// A unit that was taken over, or would be, and from whom.
+fn adopted(unit: &AdoptedUnit, dry_run: bool) -> String {
+    let AdoptedUnit { kind, name, from } = unit;
+    let would = if dry_run { "would be " } else { "" };
+    match from {
+        Some(Owner { name: deployment, uid }) => {
+            format!("{kind} {name} {would}taken over from deployment {deployment} ({uid})")
+        }
+        None => format!("{kind} {name} {would}taken over; no deployment made it"),
+    }
 }
 
 /// The first names, and how many more there are: nobody reads thousands.
