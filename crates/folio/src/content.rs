@@ -21,7 +21,7 @@ use self::cache::Cache;
 use self::hash::Hashed;
 pub(crate) use self::nodes::{Changed, Planned};
 use self::nodes::{Nodes, Ready};
-pub(crate) use self::walk::{Chosen, Except, Item, excluded};
+pub(crate) use self::walk::{Chosen, DotFiles, Except, Item, excluded};
 use self::walk::{Entry, Walked};
 use crate::memory;
 use crate::problem::Problem;
@@ -99,7 +99,10 @@ pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
         Given::Code(path) => code(path),
         Given::Files(path) if metadata(path)?.is_dir() => directory(path, None, caches),
         Given::Files(path) => archive(path),
-        Given::Except(path, except) => directory(path, Some(except), caches),
+        Given::Except(path, except) => {
+            metadata(path)?;
+            directory(path, Some(except), caches)
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Session, settings, unit};
 use crate::client::{Change, Items};
-use crate::content::{self, Except, Given};
+use crate::content::{self, DotFiles, Except, Given};
 use crate::output::{Details, Format, Table};
 use crate::problem::Problem;
 use crate::spec::static_name;
@@ -66,6 +66,9 @@ pub(crate) struct Deploy {
     /// Leave out what matches this pattern, relative to the directory that SRC is in; repeat it for more
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
+    /// Serve files and directories whose names begin with a dot, too; else only `.well-known` of them is
+    #[arg(long)]
+    dotfiles: bool,
     /// Read every file again, even if it has not changed since it was last deployed
     #[arg(long)]
     no_cache: bool,
@@ -142,14 +145,16 @@ async fn put(session: &Session, what: &Deploy) -> Result<ContentRef> {
     let Server { limits } = session.client.get(&[], &[]).await?;
     // A file is served as it is, also if it is an archive.
     let src = what.src.clone();
-    let except = Except::beside(&src, &what.exclude)?;
-    let given = match (src.is_file(), what.exclude.is_empty()) {
-        (true, _) if except.has(&src) => {
+    // One that is named itself is meant.
+    let is_file = src.is_file();
+    let dot_files = if is_file || what.dotfiles { DotFiles::Included } else { DotFiles::LeftOut };
+    let except = Except::beside(&src, &what.exclude, dot_files)?;
+    let given = match is_file {
+        true if except.has(&src) => {
             return Err(Problem::new(format!("nothing is left of `{}`", src.display())).into());
         }
-        (true, _) => Given::Code(src),
-        (false, true) => Given::Files(src),
-        (false, false) => Given::Except(src, Arc::new(except)),
+        true => Given::Code(src),
+        false => Given::Except(src, Arc::new(except)),
     };
     let caches = session.cache.clone().filter(|_| !what.no_cache);
     let (asked, memories) = (given.clone(), caches.clone());

@@ -51,19 +51,43 @@ pub(crate) struct Except {
     pub(crate) root: PathBuf,
     /// What they match is left out.
     pub(crate) patterns: GlobSet,
+    /// What becomes of what begins with a dot.
+    pub(crate) dot_files: DotFiles,
+}
+
+/// What becomes of files and directories whose names begin with a dot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum DotFiles {
+    /// They are files like all others.
+    #[default]
+    Included,
+    /// They are left out, as they are rarely meant for the world: `.git`, `.env`. Only `.well-known` is.
+    LeftOut,
+}
+
+impl DotFiles {
+    fn leaves_out(self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        self == Self::LeftOut && name.starts_with(b".") && name != b".well-known"
+    }
 }
 
 impl Except {
     /// Leaves out what patterns match. They start at the directory that another is in, as people write them beside it;
     /// what has no name of its own, such as `.`, is where they start itself.
-    pub(crate) fn beside(directory: &Path, patterns: &[String]) -> Result<Self> {
+    pub(crate) fn beside(
+        directory: &Path,
+        patterns: &[String],
+        dot_files: DotFiles,
+    ) -> Result<Self> {
         let above = directory.file_name().and_then(|_| directory.parent());
         let root = above.unwrap_or(directory).to_owned();
-        Ok(Self { root, patterns: excluded(patterns)? })
+        Ok(Self { root, patterns: excluded(patterns)?, dot_files })
     }
 
     pub(crate) fn has(&self, path: &Path) -> bool {
-        path.strip_prefix(&self.root).is_ok_and(|below| self.patterns.is_match(below))
+        let below = path.strip_prefix(&self.root);
+        self.dot_files.leaves_out(path) || below.is_ok_and(|below| self.patterns.is_match(below))
     }
 }
 

@@ -104,6 +104,10 @@ pub(crate) struct Static {
     /// Patterns of files to leave out, relative to the directory that `src` is in.
     #[serde(default)]
     pub(crate) exclude: Vec<String>,
+    /// Whether files and directories whose names begin with a dot are served, too; of those only `.well-known` is if
+    /// absent.
+    #[serde(default)]
+    pub(crate) dotfiles: bool,
     /// The file that stands for a directory; `index.html` if absent.
     #[serde(default)]
     pub(crate) index: Option<String>,

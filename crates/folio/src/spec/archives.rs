@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use folio_model::EntryName;
-use globset::{GlobBuilder, GlobMatcher, GlobSet};
+use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 
-use crate::content::{Except, Item, excluded};
+use crate::content::{DotFiles, Except, Item, excluded};
 
 /// An archive of a spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -30,6 +30,9 @@ pub(crate) struct ArchiveSpec {
     /// What its files are to be.
     #[serde(skip)]
     pub(super) shape: Shape,
+    /// What becomes of the dot files of a directory.
+    #[serde(skip)]
+    pub(super) dot_files: DotFiles,
 }
 
 /// What the files of an archive are to be.
@@ -56,6 +59,13 @@ pub(super) enum Held {
 }
 
 impl ArchiveSpec {
+    /// The patterns that lead out of its root, with their places. Names of files are never `..`, so only a pattern that
+    /// spells it does.
+    pub(super) fn straying(&self) -> impl Iterator<Item = (usize, &String)> {
+        let strays = |pattern: &str| pattern.split('/').any(|part| part == "..");
+        self.include.iter().enumerate().filter(move |(_, pattern)| strays(pattern))
+    }
+
     /// Finds what it holds.
     pub(super) fn find(&self, specs: &Path) -> Result<Held> {
         let beside = || specs.parent().map(Path::to_owned).unwrap_or_default();
@@ -63,19 +73,23 @@ impl ArchiveSpec {
         let root = if root.as_os_str().is_empty() { PathBuf::from(".") } else { root };
         if self.shape == Shape::AsFound
             && let [only] = &self.include[..]
-            && let path = root.join(only)
+            // As everywhere in patterns, a slash at the start means nothing.
+            && let path = root.join(only.trim_start_matches('/'))
             && path.extension().is_some_and(|end| end == "zip")
             && path.is_file()
         {
             return Ok(Held::Archive(path));
         }
-        let patterns = excluded(&self.exclude)?;
-        let except = (!patterns.is_empty())
-            .then(|| Arc::new(Except { root: root.clone(), patterns: patterns.clone() }));
+        let (patterns, dot_files) = (excluded(&self.exclude)?, self.dot_files);
+        let leaves_out = !patterns.is_empty() || dot_files == DotFiles::LeftOut;
+        let except =
+            leaves_out.then(|| Arc::new(Except { root: root.clone(), patterns, dot_files }));
         let mut items = BTreeMap::new();
         for pattern in &self.include {
             for found in expand(&root, pattern)? {
-                self.add(&root, found, &patterns, &mut items)?;
+                if except.as_ref().is_none_or(|except| !except.has(&found.0)) {
+                    self.add(found, &mut items)?;
+                }
             }
         }
         let named = |(name, (from, about)): (String, Match)| -> Result<_> {
@@ -106,17 +120,7 @@ impl ArchiveSpec {
     }
 
     /// Adds what a pattern matched under its last name.
-    fn add(
-        &self,
-        root: &Path,
-        (path, about): Match,
-        excluded: &GlobSet,
-        items: &mut BTreeMap<String, Match>,
-    ) -> Result<()> {
-        let below = path.strip_prefix(root).unwrap_or(&path);
-        if excluded.is_match(below) {
-            return Ok(());
-        }
+    fn add(&self, (path, about): Match, items: &mut BTreeMap<String, Match>) -> Result<()> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         if let Some((other, _)) = items.insert(name.clone(), (path.clone(), about))
             && other != path
@@ -232,5 +236,52 @@ mod tests {
         };
         fails(&["nothing/*"], &[], "is empty");
         fails(&["hello/[a"], &[], "no pattern");
+    }
+
+    #[test]
+    fn patterns_that_lead_out_of_the_root_are_found() {
+        let include = ["a/*", "../b", "a/../../b", "..a/b..", "..", "a/..b"].map(str::to_owned);
+        let archive = ArchiveSpec { include: include.to_vec(), ..ArchiveSpec::default() };
+        let straying: Vec<_> = archive.straying().map(|(place, _)| place).collect();
+        assert_eq!(straying, [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_slash_at_the_start_leads_nowhere_else() {
+        let world = world();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let zip = elsewhere.path().join("secrets.zip");
+        std::fs::write(&zip, "x").unwrap();
+        let include = vec![zip.display().to_string()];
+        let archive = ArchiveSpec { include, ..ArchiveSpec::default() };
+        let error = archive.find(&world.path().join("specs")).unwrap_err().to_string();
+        assert!(error.contains("is empty"), "{error}");
+        assert!(matches!(check(&["/lib/x.zip"], &[]).unwrap(), Held::Archive(_)));
+    }
+
+    #[test]
+    fn dot_files_are_left_out_where_that_is_asked_for() {
+        let world = world();
+        for path in ["site/.env", "site/.git/config", "site/.well-known/x", "site/a/.b", "site/a/c"]
+        {
+            let path = world.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        }
+        let found = |dot_files| {
+            let archive = ArchiveSpec {
+                include: vec!["site/*".to_owned()],
+                shape: Shape::Directory,
+                dot_files,
+                ..ArchiveSpec::default()
+            };
+            archive.find(&world.path().join("specs"))
+        };
+        assert_eq!(names(found(DotFiles::LeftOut)), [".well-known", "a"]);
+        assert_eq!(names(found(DotFiles::Included)), [".env", ".git", ".well-known", "a"]);
+        let Held::Items(items) = found(DotFiles::LeftOut).unwrap() else { panic!("a directory") };
+        let except = items[1].except.as_ref().unwrap();
+        assert!(except.has(&world.path().join("site/a/.b")), "on every level");
+        assert!(!except.has(&world.path().join("site/a/c")));
     }
 }

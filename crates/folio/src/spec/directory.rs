@@ -345,7 +345,18 @@ impl Spec {
     fn archive(&mut self, path: &Path, document: &Document<'_>, value: Value) {
         let place = document.places().find("");
         match serde_json::from_value::<ArchiveSpec>(value) {
-            Ok(archive) => self.add_archive(ArchiveSpec { at: at(path, place), ..archive }),
+            Ok(archive) => {
+                for (index, pattern) in archive.straying() {
+                    let what = format!(
+                        "archive '{}' includes `{pattern}`, which is not below its rootdir; name the \
+                         directory it is in as `rootdir`",
+                        archive.name
+                    );
+                    let place = document.places().find(&format!("include[{index}]"));
+                    self.wrong(path, place, what);
+                }
+                self.add_archive(ArchiveSpec { at: at(path, place), ..archive });
+            }
             Err(error) => self.wrong(path, place, error.to_string()),
         }
     }
@@ -475,4 +486,22 @@ fn walk(directory: &Path, ignored: &Gitignore, found: &mut Found) -> Result<()> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_leaves_its_root_is_refused_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("code.yaml");
+        let archive = "kind: ArchiveUploadSpec\nname: code\ninclude:\n  - src/*\n  - ../../etc/*\n";
+        std::fs::write(&file, archive).unwrap();
+        let error = Spec::read(directory.path(), None).unwrap_err();
+        let problem = error.downcast_ref::<Problem>().unwrap();
+        let Cause { at, what } = &problem.causes[0];
+        assert_eq!(*at, format!("{}:5:5", file.display()));
+        assert!(what.contains("includes `../../etc/*`"), "{what}");
+    }
 }

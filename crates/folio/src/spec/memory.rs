@@ -10,6 +10,7 @@ use folio_model::{Digest, Owner};
 use super::archives::{ArchiveSpec, Shape};
 use super::directory::{Before, Holds, Said, Side, Spec, SpecFile};
 use super::fetch::Origin;
+use crate::content::DotFiles;
 use crate::memory::{self, Reader, Stamp, Writer};
 
 /// Another build may read manifests in another way.
@@ -206,6 +207,7 @@ pub(super) fn decode_archive(rest: &mut Reader<'_>) -> Option<ArchiveSpec> {
         include: decode_texts(rest)?,
         exclude: decode_texts(rest)?,
         shape: Shape::AsFound,
+        dot_files: DotFiles::Included,
     })
 }
 
@@ -227,12 +229,12 @@ mod tests {
         let text = str::to_owned;
         let known = vec![
             Known::Archive(ArchiveSpec {
-                shape: Shape::AsFound,
                 name: text("code"),
                 at: text("specs/a.yaml:1:1"),
                 rootdir: Some(text("..")),
                 include: vec![text("src/*"), text("lib")],
                 exclude: vec![text("src/old")],
+                ..ArchiveSpec::default()
             }),
             Known::Manifest {
                 at: text("specs/a.yaml:5:1"),

@@ -168,18 +168,17 @@ fn decode_content(rest: &mut Reader<'_>) -> Option<ContentRef> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::archives::Shape;
 
     fn record() -> Record {
         let text = str::to_owned;
         let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified: 4, changed: 5 };
         let patterns = ArchiveSpec {
-            shape: Shape::AsFound,
             name: text("code"),
             at: text("specs/a.yaml:1:1"),
             rootdir: Some(text("..")),
             include: vec![text("src/*")],
             exclude: vec![text("src/old")],
+            ..ArchiveSpec::default()
         };
         let [one, two, three] = [b"1", b"2", b"3"].map(|bytes| Digest::of(bytes));
         let tree = |tree, layout| ContentRef::Tree { tree, layout };

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AppManifest, Function, Route, Scalar, Static, Timer};
 use crate::command::settings;
+use crate::content::DotFiles;
 use crate::problem::{Cause, Problem};
 use crate::spec::archives::{ArchiveSpec, Shape};
 use crate::spec::directory::{Manifest, Said, Side, Spec};
@@ -59,6 +60,8 @@ struct Files<'a> {
     side: Side,
     src: &'a Path,
     exclude: &'a [String],
+    /// What becomes of the dot files of a directory.
+    dot_files: DotFiles,
 }
 
 impl Writer {
@@ -71,7 +74,7 @@ impl Writer {
         };
         let side = if build.is_some() { Side::Source } else { Side::Deployment };
         let code = json!({ "environment": environment, "buildCommand": build });
-        let files = Files { side, src, exclude };
+        let files = Files { side, src, exclude, dot_files: DotFiles::Included };
         self.add_with(&at, ("Package", &package), code, &files);
         let timeout = self.number(&format!("{at}.timeout"), function.timeout.as_ref(), |text| {
             let time = settings::time(text)?;
@@ -124,7 +127,9 @@ impl Writer {
             "headers": item.headers,
             "expires": expires,
         });
-        let files = Files { side: Side::Deployment, src: &item.src, exclude: &item.exclude };
+        let dot_files = if item.dotfiles { DotFiles::Included } else { DotFiles::LeftOut };
+        let (side, src, exclude) = (Side::Deployment, &item.src, &item.exclude);
+        let files = Files { side, src, exclude, dot_files };
         self.add_with(&at, ("StaticAsset", &name), spec, &files);
     }
 
@@ -164,7 +169,7 @@ impl Writer {
 
     /// Adds a manifest with files.
     fn add_with(&mut self, at: &str, unit: (&str, &Name), spec: Value, files: &Files<'_>) {
-        let Files { side, src, exclude } = *files;
+        let Files { side, src, exclude, dot_files } = *files;
         let path = self.base.join(src);
         let shape = match (path.is_dir(), path.is_file()) {
             (true, _) => Shape::Directory,
@@ -198,6 +203,8 @@ impl Writer {
             include: vec![include],
             exclude,
             shape,
+            // One that is named itself is meant.
+            dot_files: if shape == Shape::Directory { dot_files } else { DotFiles::Included },
         };
         let content = Some((side, archive.name.clone()));
         self.spec.archives.insert(archive.name.clone(), archive);
