@@ -1,5 +1,7 @@
 //! `folio canary`: new code gets more and more of the calls, as long as it answers well.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use folio_core::canary::{CanarySide, CanaryStep, CanaryView, CanaryWindow, NewCanary, PlanFields};
@@ -9,7 +11,7 @@ use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::json;
 
-use super::Session;
+use super::{Session, settings};
 use crate::client::{Change, Items};
 use crate::name::Named;
 use crate::output::{Details, Format, Table, moment};
@@ -90,8 +92,8 @@ pub(crate) struct Plan {
     #[arg(long, visible_alias = "step", value_name = "PERCENT")]
     increment_step: Option<u32>,
     /// The time between two steps, such as `30s` or `2m` [default: 2m]
-    #[arg(long, visible_alias = "interval", value_name = "TIME")]
-    increment_interval: Option<SignedDuration>,
+    #[arg(long, visible_alias = "interval", value_name = "TIME", value_parser = settings::span)]
+    increment_interval: Option<Duration>,
     /// The failures above which everything goes back [default: 10]
     #[arg(long, visible_alias = "threshold", value_name = "PERCENT")]
     failure_threshold: Option<u32>,
@@ -129,7 +131,7 @@ async fn create(session: &Session, command: Create) -> Result<()> {
 
 impl Create {
     fn canary(self) -> Result<NewCanary> {
-        let fields = self.plan.fields()?;
+        let fields = self.plan.fields();
         let (old, new) = match &self.alias {
             Some(alias) => {
                 let at = |at: Qualifier| Reference { at: Some(at), ..alias.clone() };
@@ -147,7 +149,7 @@ impl Create {
 
 async fn update(session: &Session, command: Update) -> Result<()> {
     let at = command.named.unit(session)?;
-    let body = json!({ "fields": command.plan.fields()? });
+    let body = json!({ "fields": command.plan.fields() });
     let change = Change::new(Method::PATCH).body(&body)?.expect(command.expect);
     let path = ["apps", at.app.as_str(), "canaries", at.name.as_str()];
     let done: Done<CanaryView> = session.client.change(&path, change).await?;
@@ -186,22 +188,17 @@ async fn delete(session: &Session, which: &Which) -> Result<()> {
 }
 
 impl Plan {
-    fn fields(&self) -> Result<PlanFields> {
-        let interval_ms = match self.increment_interval {
-            Some(interval) => {
-                let ms = u64::try_from(interval.as_millis());
-                Some(ms.map_err(|_| Problem::usage("the interval lies in the past"))?)
-            }
-            None => None,
-        };
-        Ok(PlanFields {
+    fn fields(&self) -> PlanFields {
+        let interval_ms = self.increment_interval.map(|interval| interval.as_millis());
+        let interval_ms = interval_ms.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
+        PlanFields {
             step: self.increment_step.map(|step| step.saturating_mul(100)),
             interval_ms,
             threshold_percent: self.failure_threshold,
             failure_status: self.failure_status,
             requests_min: self.min_requests,
             ..PlanFields::default()
-        })
+        }
     }
 }
 

@@ -130,12 +130,18 @@ fn variable(text: &str) -> Result<(String, String), &'static str> {
 
 /// A time; a bare number is seconds, as Fission has it.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.parse() {
-        return Ok(Duration::from_secs(seconds));
-    }
-    let time: jiff::SignedDuration =
-        text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Duration::try_from(time).map_err(|_| "a time cannot be negative".to_owned())
+    text.parse().map_or_else(|_| span(text), |seconds| Ok(Duration::from_secs(seconds)))
+}
+
+/// A time with its unit; days have 24 hours.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let days = text.strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
+    let seconds = days.and_then(|days| days.checked_mul(24 * 60 * 60));
+    let span = seconds.map(Duration::from_secs).or_else(|| {
+        let time: jiff::SignedDuration = text.parse().ok()?;
+        Duration::try_from(time).ok()
+    });
+    span.ok_or_else(|| format!("`{text}` is no time; write `500ms`, `30s`, `10m`, `1h30m` or `1d`"))
 }
 
 /// A number of bytes; a bare number is mebibytes, as Fission has it.
@@ -163,7 +169,12 @@ mod tests {
         assert_eq!(time("30"), Ok(Duration::from_secs(30)));
         assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
-        assert!(time("-1s").is_err());
+        assert_eq!(time("1d"), Ok(Duration::from_secs(24 * 60 * 60)));
+        assert_eq!(span("1h30m"), Ok(Duration::from_secs(90 * 60)));
+        for odd in ["-1s", "30", "d", "1.5d", "99999999999999999d", "soon", ""] {
+            let error = span(odd).unwrap_err();
+            assert!(error.contains("is no time; write"), "{odd}: {error}");
+        }
         assert_eq!(bytes("128"), Ok(128 << 20));
         assert_eq!(bytes("64KiB"), Ok(64 << 10));
         assert_eq!(bytes("1Gi"), Ok(1 << 30));

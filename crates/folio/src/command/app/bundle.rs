@@ -66,6 +66,7 @@ pub(super) async fn export(session: &Session, export: Export) -> Result<()> {
 
 /// Makes an app of a file.
 pub(super) async fn import(session: &Session, import: Import) -> Result<()> {
+    refuse_directory(&import.file)?;
     let app = match import.name {
         Some(name) => name,
         None => named_in(&import.file)?,
@@ -73,6 +74,15 @@ pub(super) async fn import(session: &Session, import: Import) -> Result<()> {
     let path = ["apps", app.as_str(), "import"];
     let done: Done<Imported> = session.client.send_bundle(&path, &import.file).await?;
     session.output.item(&done, |done| shown(&done.result))
+}
+
+/// Refuses what can be opened and not read, which would look like a connection that breaks off.
+fn refuse_directory(path: &Path) -> Result<()> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let problem = Problem::new(format!("`{}` is a directory", path.display()));
+    Err(problem.hint("give the file that `folio app export` wrote").into())
 }
 
 /// The app that a file is of.
@@ -109,4 +119,17 @@ fn shown(imported: &Imported) -> String {
         lines.push(format!("to be built here: {}", names(waiting)));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_called_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = refuse_directory(directory.path()).unwrap_err().to_string();
+        assert!(error.ends_with("is a directory"), "{error}");
+        assert!(refuse_directory(&directory.path().join("bundle")).is_ok());
+    }
 }

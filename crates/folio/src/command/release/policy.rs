@@ -19,13 +19,16 @@ pub(crate) enum Command {
     /// Show it
     Show,
     /// Change it; what is then too much expires with the next release or `folio release gc`
+    ///
+    /// What stays is one set of rules: giving any of --newest, --age, --daily, --weekly and --bytes drops those that
+    /// are not given. The answer says what holds then, and what no longer does. --skew is apart from them.
     Set(Set),
 }
 
 /// What to change. The rules for what stays replace those before as a whole.
 #[derive(Debug, Args)]
 pub(crate) struct Set {
-    /// Keep so many of the newest
+    /// Keep so many of the newest; of the rules for what stays, those that are not given no longer hold
     #[arg(long, value_name = "COUNT")]
     newest: Option<u32>,
     /// Keep those that are not older, such as `12h` or `30d`
@@ -77,12 +80,16 @@ pub(super) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
         Command::Show => {
             let policy: ReleasePolicy = session.client.get(&path, &[]).await?;
-            session.output.item(&policy, in_words)
+            session.output.item(&policy, |policy| details(policy).to_string())
         }
         Command::Set(command) => {
+            let before: ReleasePolicy = session.client.get(&path, &[]).await?;
             let change = Change::new(Method::PATCH).body(&command.change())?;
             let done: Done<ReleasePolicy> = session.client.change(&path, change).await?;
-            session.output.item(&done, |done| in_words(&done.result))
+            session.output.item(&done, |done| {
+                let gone = no_longer(&before, &done.result);
+                details(&done.result).line("No longer", list(&gone)).to_string()
+            })
         }
     }
 }
@@ -120,28 +127,73 @@ pub(super) async fn keep(session: &Session, which: Which, method: Method) -> Res
     })
 }
 
-fn in_words(policy: &ReleasePolicy) -> String {
-    let Retention { newest, age_s, daily, weekly, bytes } = policy.retention;
-    let time = |seconds: u64| {
-        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        format!("{:#}", SignedDuration::from_secs(seconds))
-    };
-    let rules = [
+/// The rules for what stays, each in words if it holds.
+fn rules(retention: &Retention) -> [Option<String>; 4] {
+    let Retention { newest, age_s, daily, weekly, .. } = *retention;
+    [
         newest.map(|count| format!("the newest {count}")),
         age_s.map(|seconds| format!("those of the last {}", time(seconds))),
         daily.map(|count| format!("the last of {count} days")),
         weekly.map(|count| format!("the last of {count} weeks")),
-    ];
-    let rules: Vec<_> = rules.into_iter().flatten().collect();
+    ]
+}
+
+fn at_most(retention: &Retention) -> Option<String> {
+    retention.bytes.map(|bytes| format!("at most {bytes}"))
+}
+
+fn clients(policy: &ReleasePolicy) -> Option<String> {
+    let skew = policy.skew.as_ref()?;
+    let oldest = skew.oldest.as_ref().map(|id| format!(", with none older than {id}"));
+    Some(format!("{}{}", time(skew.max_age_s), oldest.unwrap_or_default()))
+}
+
+fn time(seconds: u64) -> String {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    format!("{:#}", SignedDuration::from_secs(seconds))
+}
+
+/// What held and no longer does. A rule that says something else now is not among it.
+fn no_longer(before: &ReleasePolicy, now: &ReleasePolicy) -> Vec<String> {
+    let all = |policy: &ReleasePolicy| {
+        let bytes = at_most(&policy.retention).map(|most| format!("{most} bytes"));
+        let clients = clients(policy).map(|time| format!("clients stay {time}"));
+        rules(&policy.retention).into_iter().chain([bytes, clients])
+    };
+    let gone = |(before, now): (Option<String>, Option<String>)| before.filter(|_| now.is_none());
+    all(before).zip(all(now)).filter_map(gone).collect()
+}
+
+fn details(policy: &ReleasePolicy) -> Details {
+    let rules: Vec<_> = rules(&policy.retention).into_iter().flatten().collect();
     let rules = if rules.is_empty() { "what the plan allows".to_owned() } else { list(&rules) };
-    let skew = policy.skew.as_ref().map(|skew| {
-        let oldest = skew.oldest.as_ref().map(|id| format!(", with none older than {id}"));
-        format!("{}{}", time(skew.max_age_s), oldest.unwrap_or_default())
-    });
-    let details = Details::default()
+    Details::default()
         .line("Stay", rules)
-        .line("Bytes", bytes.map(|bytes| format!("at most {bytes}")).unwrap_or_default())
+        .line("Bytes", at_most(&policy.retention).unwrap_or_default())
         .line("Kept", list(&policy.kept))
-        .line("Clients stay", skew.unwrap_or_default());
-    details.to_string()
+        .line("Clients stay", clients(policy).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_longer_set_is_said() {
+        let policy = |newest, daily, bytes, skew: Option<u64>| ReleasePolicy {
+            retention: Retention { newest, daily, bytes, ..Retention::default() },
+            skew: skew.map(|max_age_s| Skew { max_age_s, oldest: None }),
+            ..ReleasePolicy::default()
+        };
+        let before = policy(Some(5), Some(7), Some(1_000), Some(60));
+        let check = |now: &ReleasePolicy, expected: &[&str]| {
+            assert_eq!(no_longer(&before, now), expected);
+        };
+        check(&before, &[]);
+        check(&policy(Some(9), Some(7), Some(1_000), Some(60)), &[]);
+        let only = policy(Some(5), None, None, Some(60));
+        check(&only, &["the last of 7 days", "at most 1000 bytes"]);
+        let none = ["the newest 5", "the last of 7 days", "at most 1000 bytes", "clients stay 1m"];
+        check(&ReleasePolicy::default(), &none);
+    }
 }

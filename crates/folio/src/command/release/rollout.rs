@@ -1,6 +1,7 @@
 //! `folio release rollout`: a release gets more and more of what is live, as long as it answers well.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -8,13 +9,12 @@ use folio_core::canary::{CanaryView, PlanFields, RolloutMove};
 use folio_core::release::ReleaseRef;
 use folio_core::view::Done;
 use folio_model::{CanaryGuards, CanaryStage, OnBreach, Sticky, percent};
-use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::json;
 
 use super::sharing::sticky;
 use crate::client::Change;
-use crate::command::{Session, alias, canary};
+use crate::command::{Session, alias, canary, settings};
 
 /// What one can do with a rollout.
 #[derive(Debug, Subcommand)]
@@ -44,8 +44,8 @@ pub(crate) struct Start {
     #[arg(long, value_name = "SHARE[:TIME][:approve]")]
     stage: Vec<Stage>,
     /// How long a share is held that says nothing itself [default: 2m]
-    #[arg(long, value_name = "TIME")]
-    hold: Option<SignedDuration>,
+    #[arg(long, value_name = "TIME", value_parser = settings::span)]
+    hold: Option<Duration>,
     /// The failures above which it ends [default: 10]
     #[arg(long, value_name = "PERCENT")]
     failure_threshold: Option<u32>,
@@ -62,8 +62,8 @@ pub(crate) struct Start {
     #[arg(long, value_name = "PERCENT")]
     latency_over: Option<u32>,
     /// How long 99 of 100 answers may take, such as `800ms`
-    #[arg(long, value_name = "TIME")]
-    latency_max: Option<SignedDuration>,
+    #[arg(long, value_name = "TIME", value_parser = settings::span)]
+    latency_max: Option<Duration>,
     /// When it answers too badly, stop where it is instead of giving everything back
     #[arg(long)]
     pause_on_failure: bool,
@@ -88,15 +88,19 @@ impl FromStr for Stage {
         for part in parts {
             match part {
                 "approve" => stage.approval = true,
-                time => stage.hold_ms = Some(millis(time.parse()?)?),
+                time => {
+                    let hold = settings::span(time);
+                    let hold = hold.map_err(|error| anyhow::anyhow!("{error}, or `approve`"))?;
+                    stage.hold_ms = Some(millis(hold));
+                }
             }
         }
         Ok(Self(stage))
     }
 }
 
-fn millis(time: SignedDuration) -> Result<u64> {
-    u64::try_from(time.as_millis()).map_err(|_| anyhow::anyhow!("a time lies in the past"))
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Runs a command on the rollout of an app.
@@ -125,7 +129,7 @@ pub(super) async fn run(session: &Session, command: Command) -> Result<()> {
 async fn start(session: &Session, command: Start) -> Result<()> {
     let app = session.app(None);
     let (release, sticky) = (command.release.to_string(), command.sticky.clone());
-    let body = json!({ "release": release, "sticky": sticky, "fields": command.fields()? });
+    let body = json!({ "release": release, "sticky": sticky, "fields": command.fields() });
     let change = Change::new(Method::POST).body(&body)?;
     let path = ["apps", app.as_str(), "rollout"];
     let done: Done<CanaryView> = session.client.change(&path, change).await?;
@@ -136,23 +140,51 @@ async fn start(session: &Session, command: Start) -> Result<()> {
 }
 
 impl Start {
-    fn fields(&self) -> Result<PlanFields> {
+    fn fields(&self) -> PlanFields {
         let on_breach = if self.pause_on_failure { OnBreach::Pause } else { OnBreach::Rollback };
         let guards = CanaryGuards {
             errors_percent_over: self.errors_over,
             latency_percent_over: self.latency_over,
-            latency_ms_max: self.latency_max.map(millis).transpose()?,
+            latency_ms_max: self.latency_max.map(millis),
             on_breach,
         };
         let stages: Vec<_> = self.stage.iter().map(|stage| stage.0).collect();
-        Ok(PlanFields {
-            interval_ms: self.hold.map(millis).transpose()?,
+        PlanFields {
+            interval_ms: self.hold.map(millis),
             threshold_percent: self.failure_threshold,
             failure_status: self.failure_status,
             requests_min: self.min_requests,
             stages: (!stages.is_empty()).then_some(stages),
             guards: Some(guards),
             ..PlanFields::default()
-        })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_a_share_a_time_and_an_approval() {
+        let check = |text: &str, expected: (u32, Option<u64>, bool)| {
+            let Stage(stage) = text.parse().unwrap();
+            assert_eq!((stage.weight, stage.hold_ms, stage.approval), expected, "{text}");
+        };
+        check("5%", (500, None, false));
+        check("5%:10m:approve", (500, Some(600_000), true));
+        check("12.5%:1d", (1_250, Some(86_400_000), false));
+    }
+
+    #[test]
+    fn what_is_no_stage_is_refused_with_what_would_be_one() {
+        let check = |text: &str, expected: &str| {
+            let error = text.parse::<Stage>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check("5%:soon", "`soon` is no time; write `500ms`");
+        check("5%:10m:aprove", "`aprove` is no time");
+        check("5%:-1h", "or `approve`");
+        check("some:10m", "`some` is neither a share of 10000 nor a percentage");
     }
 }
