@@ -116,6 +116,7 @@ impl Problem {
             binding::Error::NotFound { .. } => "there is no such webhook",
             binding::Error::TooOften(_) => "the webhook was called too often",
             binding::Error::Unsigned(_) => "the call is not signed with the webhook's secret",
+            binding::Error::NotObject(_) => "the body says that it is JSON, and is no object",
             _ => "the webhook leads nowhere",
         };
         Self { detail: Some(error.to_string()), ..Self::new(error.code(), error.class(), message) }
