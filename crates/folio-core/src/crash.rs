@@ -31,7 +31,7 @@ pub const POINTS: &[&str] = &[
 ];
 
 /// Every fault that can be planted: each leaves out one sync.
-pub const FAULTS: &[&str] = &["ledger.unsynced", "blob.unsynced", "execution.unsynced"];
+pub const FAULTS: &[&str] = &["ledger.unsynced", "blob.unsynced"];
 
 struct Armed {
     point: String,

@@ -7,6 +7,7 @@ mod error;
 mod executions;
 mod index;
 mod ledger;
+mod log;
 mod migrate;
 mod newest;
 mod query;

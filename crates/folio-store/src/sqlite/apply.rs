@@ -5,7 +5,7 @@
 use folio_core::crash;
 use folio_core::ports::{Plan, StoreError};
 use folio_kinds::HUB_VERSION;
-use folio_model::{Answer, Change, Digest, Entry, EntryHash, Snapshot, canonical};
+use folio_model::{Answer, Change, Digest, Entry, EntryHash, Snapshot, VersionId, canonical};
 use rusqlite::{Connection, params};
 
 use super::index;
@@ -19,6 +19,7 @@ mod edits;
 mod names;
 mod places;
 mod pointers;
+mod releases;
 mod triggers;
 mod versions;
 
@@ -29,7 +30,9 @@ pub(crate) fn append(session: &Session, plan: &mut Plan) -> Result<Option<Entry>
     crash::point("ledger.planned");
     let (head, last) = newest.tip()?;
     let entry = Entry::of(&change, head + 1);
-    Writing { conn: session, session, seq: entry.seq }.change(&change, &entry, last)?;
+    let app_version = change.app_version.as_ref();
+    let writing = Writing { conn: session, session, seq: entry.seq, app_version };
+    writing.change(&change, &entry, last)?;
     crash::point("ledger.applied");
     Ok(Some(entry))
 }
@@ -41,6 +44,8 @@ struct Writing<'a> {
     session: &'a Session,
     /// The entry's place.
     seq: u64,
+    /// The app version that the change makes.
+    app_version: Option<&'a VersionId>,
 }
 
 impl Writing<'_> {

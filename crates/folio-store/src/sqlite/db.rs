@@ -100,15 +100,6 @@ impl Db {
         self.writer()?.write(job, durable).await
     }
 
-    /// Runs a job that writes, and does not wait for the disk: when this returns, every read sees what it did, and
-    /// it outlives this process. It is durable once any later write is.
-    pub(crate) async fn write_ahead<T: Send + 'static>(
-        &self,
-        job: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.writer()?.write_ahead(job).await
-    }
-
     /// As [`Db::write_then`], for a job that may be run again; it shares a transaction at less cost.
     pub(crate) async fn write_repeatable<T: Send + 'static>(
         &self,
@@ -131,7 +122,7 @@ impl Db {
         self.shared.readers.read(job).await
     }
 
-    /// Runs a job that reads, on the calling thread.
+    /// As [`Db::read`], on the calling thread: for a row or two.
     pub(crate) fn read_now<T>(
         &self,
         job: impl FnOnce(&Connection) -> Result<T, StoreError>,

@@ -30,6 +30,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/015_marks.sql")),
     Step::plain(include_str!("../schema/016_executions.sql")),
     Step::plain(include_str!("../schema/017_domains.sql")),
+    Step::plain(include_str!("../schema/018_releases_apart.sql")),
 ];
 
 /// What turns one schema into the next.

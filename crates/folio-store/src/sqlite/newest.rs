@@ -98,6 +98,38 @@ impl State for Newest<'_> {
         Ok(placement)
     }
 
+    fn place(&self, pointer: &Pointer) -> Result<Option<(Place, u64)>, StoreError> {
+        if let Some(place) = self.0.known(|known| known.pointer(pointer)) {
+            return Ok(place);
+        }
+        let place = self.seen().place(pointer)?;
+        self.0.known(|known| known.note_pointer(pointer, place.clone()));
+        Ok(place)
+    }
+
+    fn releases(
+        &self,
+        app: &AppName,
+        which: Releases<'_>,
+    ) -> Result<Vec<StandingRelease>, StoreError> {
+        let Releases::Accessible = which else { return self.seen().releases(app, which) };
+        if let Some(releases) = self.0.known(|known| known.releases.get(app).cloned()) {
+            return Ok(releases);
+        }
+        let releases = self.seen().releases(app, which)?;
+        self.0.known(|known| known.releases.put(app.clone(), releases.clone()));
+        Ok(releases)
+    }
+
+    fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
+        if let Some(tags) = self.0.known(|known| known.release_tags.get(app).cloned()) {
+            return Ok(tags);
+        }
+        let tags = self.seen().release_tags(app)?;
+        self.0.known(|known| known.release_tags.put(app.clone(), tags.clone()));
+        Ok(tags)
+    }
+
     // What follows is asked of SQLite as it is.
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
@@ -305,22 +337,6 @@ impl State for Newest<'_> {
 
     fn placement_at(&self, unit: UnitUid, at: Number) -> Result<Option<Placement>, StoreError> {
         self.seen().placement_at(unit, at)
-    }
-
-    fn place(&self, pointer: &Pointer) -> Result<Option<(Place, u64)>, StoreError> {
-        self.seen().place(pointer)
-    }
-
-    fn releases(
-        &self,
-        app: &AppName,
-        which: Releases<'_>,
-    ) -> Result<Vec<StandingRelease>, StoreError> {
-        self.seen().releases(app, which)
-    }
-
-    fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {
-        self.seen().release_tags(app)
     }
 
     fn domains(&self, app: Option<&AppName>) -> Result<Vec<StandingDomain>, StoreError> {

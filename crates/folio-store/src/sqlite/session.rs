@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Deref;
 
+use folio_core::ports::StandingRelease;
 use folio_model::{
-    AppName, Digest, EntryHash, Number, Placement, Unit, UnitKey, UnitUid, VersionId,
+    AppName, Digest, EntryHash, Number, Place, Placement, Pointer, ReleaseId, Unit, UnitKey,
+    UnitUid, VersionId,
 };
 use rusqlite::Connection;
 
@@ -68,6 +70,12 @@ pub(crate) struct Known {
     pub(crate) numbers: HashMap<Meta, u64>,
     /// Whether any snapshot names a config or secret.
     pub(crate) any_names: Option<bool>,
+    /// What is live in apps, and their plans: every deploy asks for both. Nothing where there is none.
+    pointers: Recent<Pointer, Option<(Place, u64)>>,
+    /// The releases of apps that can be reached, in the order in which they were made.
+    pub(crate) releases: Recent<AppName, Vec<StandingRelease>>,
+    /// The tags on an app's releases.
+    pub(crate) release_tags: Recent<AppName, Vec<(ReleaseId, ReleaseId)>>,
 }
 
 impl Known {
@@ -80,6 +88,18 @@ impl Known {
     pub(crate) fn note_unit(&mut self, unit: Unit) {
         self.names.put(unit.key.clone(), unit.uid);
         self.units.put(unit.uid, unit);
+    }
+
+    /// Where a pointer is, if that is known.
+    pub(crate) fn pointer(&self, pointer: &Pointer) -> Option<Option<(Place, u64)>> {
+        self.pointers.get(pointer).cloned()
+    }
+
+    /// Notes where a pointer is, if it is one of those that every deploy asks for.
+    pub(crate) fn note_pointer(&mut self, pointer: &Pointer, place: Option<(Place, u64)>) {
+        if matches!(pointer, Pointer::Live { .. } | Pointer::Plan { .. }) {
+            self.pointers.put(pointer.clone(), place);
+        }
     }
 
     /// Forgets a unit that was changed.

@@ -7,7 +7,6 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use super::error::failure;
-use super::writer::Settles;
 
 /// Statements kept prepared per connection; more than the crate has.
 const STATEMENTS_MAX: usize = 256;
@@ -23,18 +22,10 @@ pub(crate) fn writer(conn: &Connection) -> Result<(), StoreError> {
         "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000;
         PRAGMA journal_size_limit = 67108864; PRAGMA foreign_keys = ON;",
     )?;
-    sync(conn, Settles::Now)
-}
-
-/// Says whether commits wait for the disk from now on. Those that do make everything before them durable as well,
-/// because all are in one log.
-pub(crate) fn sync(conn: &Connection, settles: Settles) -> Result<(), StoreError> {
+    // A planted fault shows that a test would notice.
     let unsynced = folio_core::crash::is_planted("ledger.unsynced");
-    match settles {
-        _ if unsynced => set(conn, "PRAGMA synchronous = OFF;"),
-        Settles::Now => set(conn, "PRAGMA synchronous = FULL;"),
-        Settles::Later => set(conn, "PRAGMA synchronous = NORMAL;"),
-    }
+    let synchronous = if unsynced { "OFF" } else { "FULL" };
+    set(conn, &format!("PRAGMA synchronous = {synchronous};"))
 }
 
 /// Sets up a connection that reads.

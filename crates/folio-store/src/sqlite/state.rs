@@ -18,6 +18,7 @@ pub(crate) mod history;
 pub(crate) mod names;
 pub(crate) mod places;
 pub(crate) mod pointers;
+mod releases;
 pub(crate) mod triggers;
 pub(crate) mod units;
 pub(crate) mod versions;
@@ -269,7 +270,7 @@ impl State for Seen<'_> {
         app: &AppName,
         which: Releases<'_>,
     ) -> Result<Vec<StandingRelease>, StoreError> {
-        pointers::releases(self.0, app, which)
+        releases::list(self.0, app, which)
     }
 
     fn release_tags(&self, app: &AppName) -> Result<Vec<(ReleaseId, ReleaseId)>, StoreError> {

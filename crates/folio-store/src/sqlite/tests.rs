@@ -4,8 +4,8 @@ use std::path::Path;
 
 use folio_core::ports::Ledger;
 use folio_model::{
-    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Placement, Snapshot,
-    TokenRecord, TokenTerms, UnitUid, Version,
+    Answer, AppName, Change, Digest, Draft, Edit, Kind, PackageSpec, Place, Placement, Pointer,
+    Release, ReleaseState, Snapshot, TokenRecord, TokenTerms, UnitUid, Version,
 };
 use folio_testkit::conformance::ledger::world::{
     World, actor, draft, environment, failed, function, number, package, route, source, succeeded,
@@ -77,8 +77,35 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
         ..world.change(vec![describe])
     };
     world.append(again).await.unwrap();
+    fill_releases(&world).await;
     fill_builds(&world).await;
     world.app.clone()
+}
+
+/// Puts in a release that expired, made with its app version, and one that can be reached, made later.
+async fn fill_releases(world: &World<'_>) {
+    let release = |entry: u64| Release {
+        app_version: version_id("g3"),
+        entry,
+        created_at: world.now(),
+        state: ReleaseState::Accessible,
+        ended_at: None,
+        aside: false,
+    };
+    let to = |id: &str, from: Option<&Release>, to: &Release| Edit::Move {
+        pointer: Pointer::Release { app: world.app.clone(), id: id.parse().unwrap() },
+        from: from.cloned().map(Place::Release),
+        to: Some(Place::Release(to.clone())),
+    };
+    let head = world.look(|state| state.head()).await;
+    let (first, second) = (release(head + 1), release(head + 2));
+    let make = Change {
+        app_version: Some(version_id("g3")),
+        ..world.change(vec![to("r1", None, &first)])
+    };
+    world.append(make).await.unwrap();
+    let ended = first.ended(ReleaseState::Expired, world.now());
+    world.must(vec![to("r2", None, &second), to("r1", Some(&first), &ended)]).await;
 }
 
 /// Puts in what was built and what waits, and triggers.

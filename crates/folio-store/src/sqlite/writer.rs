@@ -3,11 +3,12 @@
 //! is likely to come again, and is given a moment to: else callers fall into two halves that wait for each other.
 //! A job that fails takes nothing else with it: if it left anything behind, the group runs again with a savepoint each.
 //!
-//! Nothing is acknowledged before it is durable, but for jobs that ask to be ([`Settles::Later`]). A failed fsync is
-//! never tried again: the process ends and the next start reads what the disk really has.
+//! Nothing is acknowledged before it is durable. A failed fsync is never tried again: the process ends and the next
+//! start reads what the disk really has.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -19,8 +20,8 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::error::{failure, is_io};
+use super::log::LogRoom;
 use super::session::Session;
-use super::settings;
 
 /// Jobs that share one commit at most.
 const GROUP_MAX: usize = 256;
@@ -61,18 +62,7 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let mut job = Some(job);
         let once = move |session: &Session| job.take().expect("a job runs once")(session);
-        self.wait(once, durable, (Runs::Once, Settles::Now)).await
-    }
-
-    /// As [`Writer::write`], but answers once everyone sees what the job did, and leaves it to the next commit that
-    /// waits for the disk to make it durable, too.
-    pub(crate) async fn write_ahead<T: Send + 'static>(
-        &self,
-        job: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let mut job = Some(job);
-        let once = move |session: &Session| job.take().expect("a job runs once")(session);
-        self.wait(once, |_| (), (Runs::Once, Settles::Later)).await
+        self.wait(once, durable, Runs::Once).await
     }
 
     /// As [`Writer::write`], for a job that may run again if what it did has to be taken back because of another.
@@ -81,18 +71,18 @@ impl Writer {
         job: impl FnMut(&Session) -> Result<T, StoreError> + Send + 'static,
         durable: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.wait(job, durable, (Runs::Repeatedly, Settles::Now)).await
+        self.wait(job, durable, Runs::Repeatedly).await
     }
 
     async fn wait<T: Send + 'static>(
         &self,
         job: impl FnMut(&Session) -> Result<T, StoreError> + Send + 'static,
         durable: impl FnOnce(&T) + Send + 'static,
-        (runs, settles): (Runs, Settles),
+        runs: Runs,
     ) -> Result<T, StoreError> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { job, durable, runs, settles, result: None, answer, _place: place };
+        let waiting = Waiting { job, durable, runs, result: None, answer, _place: place };
         self.send(Box::new(waiting))?;
         answered.await.map_err(|_| closed())?
     }
@@ -132,15 +122,6 @@ enum Runs {
     Repeatedly,
 }
 
-/// When what a job did has to be on the disk.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Settles {
-    /// Before its caller is answered.
-    Now,
-    /// With the next job that waits for it. Until then it outlives the process, but not the power.
-    Later,
-}
-
 /// What becomes of a job's changes.
 enum Outcome {
     Keep,
@@ -153,9 +134,6 @@ enum Outcome {
 trait Work: Send {
     /// How often it may run.
     fn runs(&self) -> Runs;
-
-    /// When it has to be on the disk.
-    fn settles(&self) -> Settles;
 
     /// Runs the job and keeps its result.
     fn run(&mut self, session: &Session) -> Outcome;
@@ -171,7 +149,6 @@ struct Waiting<T, F, D> {
     job: F,
     durable: D,
     runs: Runs,
-    settles: Settles,
     result: Option<Result<T, StoreError>>,
     answer: oneshot::Sender<Result<T, StoreError>>,
     _place: OwnedSemaphorePermit,
@@ -185,10 +162,6 @@ where
 {
     fn runs(&self) -> Runs {
         self.runs
-    }
-
-    fn settles(&self) -> Settles {
-        self.settles
     }
 
     fn run(&mut self, session: &Session) -> Outcome {
@@ -226,12 +199,14 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 fn serve(session: &Session, waiting: &Receiver<Box<dyn Work>>) {
     let mut group = Vec::new();
     let mut expected = 1;
+    let mut room = LogRoom::of(session.path().map_or(Path::new(""), Path::new));
     while gather(&mut group, waiting, expected) {
         let committed = run(session, &mut group);
         let answered = std::mem::take(&mut group);
         group.extend(waiting.try_iter().take(GROUP_MAX));
         expected = group.len() + answered.len();
         answer(answered, committed);
+        room.keep();
     }
     if let Err(error) = session.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "The log was not folded into the database; the next start does it");
@@ -274,21 +249,8 @@ fn answer(group: Vec<Box<dyn Work>>, committed: Result<(), StoreError>) {
     }
 }
 
-/// Runs and commits one group, and waits for the disk if anyone in it does.
+/// Runs and commits one group.
 fn run(session: &Session, group: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
-    if group.iter().any(|work| work.settles() == Settles::Now) {
-        return run_and_commit(session, group);
-    }
-    settings::sync(session, Settles::Later)?;
-    let result = run_and_commit(session, group);
-    settings::sync(session, Settles::Now).unwrap_or_else(|error| {
-        tracing::error!(%error, "Commits would not wait for the disk any more; ending the process");
-        std::process::abort();
-    });
-    result
-}
-
-fn run_and_commit(session: &Session, group: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
     execute(session, "BEGIN IMMEDIATE").map_err(failure("begin a transaction"))?;
     crash::point("ledger.begun");
     let result = run_all(session, group).and_then(|()| {

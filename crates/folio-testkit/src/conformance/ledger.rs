@@ -10,6 +10,7 @@ mod entries;
 mod names;
 mod places;
 mod pointers;
+mod releases;
 mod triggers;
 mod versions;
 pub mod world;
@@ -21,6 +22,7 @@ pub use entries::*;
 pub use names::*;
 pub use places::*;
 pub use pointers::*;
+pub use releases::*;
 pub use triggers::*;
 pub use versions::*;
 
@@ -73,6 +75,7 @@ pub async fn all(ledger: &dyn Ledger) {
     routes_and_canaries_move_as_pointers_do(ledger).await;
     marks_move_as_pointers_do(ledger).await;
     domains_are_of_one_app(ledger).await;
+    releases_are_found_and_never_removed(ledger).await;
     pointers_point_at_surviving_versions_only(ledger).await;
     a_version_knows_what_points_at_it(ledger).await;
     moves_are_remembered_after_a_pointer_is_gone(ledger).await;

@@ -18,6 +18,7 @@ impl Rows {
         for target in from.into_iter().flat_map(|place| place.versions(pointer)) {
             self.targets.update(target, |pointers| pointers.remove(pointer));
         }
+        ensure(is_same_release(pointer, from, to), || pointer.to_string())?;
         match to {
             Some(to) => self.set_pointer(pointer, to, seq)?,
             None => self.remove_pointer(pointer),
@@ -120,5 +121,17 @@ impl Rows {
             | Pointer::Marks { .. }
             | Pointer::Domain { .. } => self.app_pointers.remove(pointer),
         }
+    }
+}
+
+/// Whether a move leaves a release what it is. None is ever removed, and what it is of never changes.
+fn is_same_release(pointer: &Pointer, from: Option<&Place>, to: Option<&Place>) -> bool {
+    match (pointer, from, to) {
+        (Pointer::Release { .. }, Some(Place::Release(from)), Some(Place::Release(to))) => {
+            (&from.app_version, from.entry) == (&to.app_version, to.entry)
+        }
+        (Pointer::Release { .. }, None, Some(_)) => true,
+        (Pointer::Release { .. }, _, _) => false,
+        _ => true,
     }
 }

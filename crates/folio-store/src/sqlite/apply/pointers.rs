@@ -1,12 +1,13 @@
 //! Writes moves of pointers.
 
-use folio_core::ports::StoreError;
+use folio_core::ports::{State as _, StoreError};
 use folio_model::{Place, Pointer};
 use rusqlite::params;
 
 use super::{Writing, ensure};
+use crate::sqlite::newest::Newest;
 use crate::sqlite::query::{run, signed, to_json};
-use crate::sqlite::state::pointers::{Columns, place};
+use crate::sqlite::state::pointers::Columns;
 
 impl Writing<'_> {
     pub(super) fn move_pointer(
@@ -15,12 +16,18 @@ impl Writing<'_> {
         from: Option<&Place>,
         to: Option<&Place>,
     ) -> Result<(), StoreError> {
-        let now = place(self.conn, pointer)?.map(|(place, _)| place);
+        if let Pointer::Release { app, id } = pointer {
+            return self.move_release((app, id), from, to);
+        }
+        let now = Newest(self.session).place(pointer)?.map(|(place, _)| place);
         ensure(now.as_ref() == from, || pointer.to_string())?;
         let at = Columns::of(pointer);
         let key = params![at.kind, at.owner, at.name];
-        let sql = "DELETE FROM pointer_targets WHERE kind = ?1 AND owner = ?2 AND name = ?3";
-        run(self.conn, sql, key)?;
+        if from.is_some_and(|from| from.versions(pointer).next().is_some()) {
+            let sql = "DELETE FROM pointer_targets WHERE kind = ?1 AND owner = ?2 AND name = ?3";
+            run(self.conn, sql, key)?;
+        }
+        self.note_move(pointer, to);
         match to {
             Some(to) => self.set_pointer(pointer, to)?,
             None => {
@@ -35,13 +42,23 @@ impl Writing<'_> {
         run(self.conn, sql, params![at.kind, at.owner, at.name, signed(self.seq)]).map(|_| ())
     }
 
+    /// Notes a move where the writer knows where the pointer is.
+    fn note_move(&self, pointer: &Pointer, to: Option<&Place>) {
+        let place = to.map(|to| (to.clone(), self.seq));
+        self.session.known(|known| {
+            known.note_pointer(pointer, place);
+            if let Pointer::ReleaseTag { app, .. } = pointer {
+                known.release_tags.remove(app);
+            }
+        });
+    }
+
     fn set_pointer(&self, pointer: &Pointer, to: &Place) -> Result<(), StoreError> {
         let fits = match (pointer, to) {
             (Pointer::Alias { unit, .. }, Place::Versions(_))
             | (Pointer::Split { unit }, Place::Targets(_)) => self.living(*unit).map(|_| true)?,
             (Pointer::Tag { .. }, Place::Members(_))
             | (Pointer::Canary { .. }, Place::Canary(_))
-            | (Pointer::Release { .. }, Place::Release(_))
             | (Pointer::ReleaseTag { .. }, Place::Tagged(_))
             | (Pointer::Live { .. }, Place::Live(_))
             | (Pointer::Plan { .. }, Place::Plan(_))

@@ -1,8 +1,6 @@
 //! Reads pointers: where they point, what points at a version, and when they moved.
 
-use folio_core::ports::{
-    Releases, StandingBinding, StandingCanary, StandingDomain, StandingRelease, StoreError,
-};
+use folio_core::ports::{StandingBinding, StandingCanary, StandingDomain, StoreError};
 use folio_model::{
     Alias, AppName, Entry, Name, Place, Pointer, ReleaseId, Tag, Target, UnitUid, VersionId,
     VersionKey,
@@ -11,7 +9,8 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::history::read_entry;
-use crate::sqlite::query::{all, json, limit, one, seq, signed, text};
+use super::releases;
+use crate::sqlite::query::{all, json, one, seq, signed, text};
 
 /// The columns that name a pointer.
 pub(crate) struct Columns {
@@ -57,6 +56,9 @@ pub(crate) fn place(
     conn: &Connection,
     pointer: &Pointer,
 ) -> Result<Option<(Place, u64)>, StoreError> {
+    if let Pointer::Release { app, id } = pointer {
+        return releases::place(conn, app, id);
+    }
     let at = Columns::of(pointer);
     let sql = match at.table() {
         "marks" => "SELECT place, revision FROM marks WHERE kind = ?1 AND owner = ?2 AND name = ?3",
@@ -153,37 +155,6 @@ pub(super) fn bindings(
     Ok(found)
 }
 
-pub(super) fn releases(
-    conn: &Connection,
-    app: &AppName,
-    which: Releases<'_>,
-) -> Result<Vec<StandingRelease>, StoreError> {
-    let read = |row: &Row<'_>| Ok((text(row, 0)?, json(row, 1)?));
-    let found = match which {
-        Releases::Accessible => {
-            let sql = "SELECT name, place FROM pointers WHERE kind = 'release' AND owner = ?1 \
-                       AND json_extract(place, '$.release.state') = 'accessible' \
-                       ORDER BY json_extract(place, '$.release.entry')";
-            all(conn, sql, [app.as_str()], read)
-        }
-        Releases::Of(version) => {
-            let sql = "SELECT name, place FROM pointers WHERE kind = 'release' AND owner = ?1 \
-                       AND json_extract(place, '$.release.appVersion') = ?2 \
-                       ORDER BY json_extract(place, '$.release.entry')";
-            all(conn, sql, [app.as_str(), version.as_str()], read)
-        }
-        Releases::Before(below, rows) => {
-            let sql = "SELECT name, place FROM pointers WHERE kind = 'release' AND owner = ?1 \
-                       AND json_extract(place, '$.release.state') IN ('accessible', 'expired', 'deleted') \
-                       AND json_extract(place, '$.release.entry') < ?2 \
-                       ORDER BY json_extract(place, '$.release.entry') DESC LIMIT ?3";
-            let below = i64::try_from(below).unwrap_or(i64::MAX);
-            all(conn, sql, params![app.as_str(), below, limit(rows)], read)
-        }
-    };
-    found?.into_iter().map(|(id, place)| as_release(id, place)).collect()
-}
-
 pub(super) fn release_tags(
     conn: &Connection,
     app: &AppName,
@@ -224,6 +195,9 @@ pub(super) fn to_version(conn: &Connection, key: VersionKey) -> Result<Vec<Point
 }
 
 pub(super) fn moves(conn: &Connection, pointer: &Pointer) -> Result<Vec<Entry>, StoreError> {
+    if let Pointer::Release { app, id } = pointer {
+        return releases::moves(conn, app, id);
+    }
     let sql = "SELECT body FROM pointer_moves JOIN entries USING (seq) \
                WHERE kind = ?1 AND owner = ?2 AND name = ?3 ORDER BY seq";
     let at = Columns::of(pointer);
@@ -293,12 +267,5 @@ fn as_binding(
     match place {
         Place::Binding(binding) => Ok(StandingBinding { app, id, binding: *binding, revision }),
         _ => Err(StoreError::corrupt(format!("binding {id}"))),
-    }
-}
-
-fn as_release(id: ReleaseId, place: Place) -> Result<StandingRelease, StoreError> {
-    match place {
-        Place::Release(release) => Ok(StandingRelease { id, release }),
-        _ => Err(StoreError::corrupt(format!("release `{id}`"))),
     }
 }

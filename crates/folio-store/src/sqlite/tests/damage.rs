@@ -91,6 +91,10 @@ async fn an_altered_pointer_or_history_is_found() {
     check("DELETE FROM pointers", "missing row of pointers").await;
     check("UPDATE pointers SET place = '{}'", "row of the database").await;
     check("DELETE FROM pointer_moves", "the moves of alias `stable`").await;
+    check("DELETE FROM releases WHERE id = 'r1'", "release").await;
+    check("UPDATE releases SET moves = '[]' WHERE id = 'r1'", "the moves of release `r1`").await;
+    check("UPDATE releases SET accessible = 0", "app `").await;
+    check("UPDATE releases SET later = 1 - later", "app version 3").await;
     check("DELETE FROM ids WHERE id = 'f1'", "id `f1`").await;
     check("DELETE FROM ids WHERE id = 'g1'", "id `g1`").await;
     check("UPDATE ids SET number = 7 WHERE id = 'f1'", "id `f1`").await;

@@ -169,38 +169,23 @@ async fn a_plan_that_panics_leaves_the_ledger_working() {
     assert_eq!(ledger.verify().await.unwrap(), []);
 }
 
-/// What `PRAGMA synchronous` says inside a transaction: 2 waits for the disk, 1 does not.
-fn waits(conn: &Session) -> Result<i64, StoreError> {
-    conn.query_row("PRAGMA synchronous", [], |row| row.get(0)).map_err(failure("ask"))
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_write_ahead_does_not_wait_for_the_disk_and_whatever_comes_with_or_after_it_does() {
-    let directory = tempfile::tempdir().unwrap();
+#[tokio::test]
+async fn the_log_is_longer_than_what_is_in_it_and_reads_back_without_a_goodbye() {
+    let (directory, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (writer, _) = counted(directory.path());
-    assert_eq!(writer.write_ahead(waits).await.unwrap(), 1);
-    assert_eq!(writer.write(waits, |_| ()).await.unwrap(), 2);
-    let both = async { tokio::join!(writer.write_ahead(waits), writer.write(waits, |_| ())) };
-    let (ahead, settled) = together(&writer, both).await;
-    assert_eq!((ahead.unwrap(), settled.unwrap()), (2, 2), "one commit, and it waits");
-    let fails = |_: &Session| Err::<(), _>(StoreError::failed("do it", "it fails"));
-    writer.write_ahead(fails).await.unwrap_err();
-    assert_eq!(writer.write(waits, |_| ()).await.unwrap(), 2, "also after one that failed");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_write_ahead_is_seen_by_every_read_that_comes_after_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let db = Db::open(directory.path(), Options::default()).unwrap();
-    let add = |conn: &Session| {
-        let sql =
-            "INSERT INTO tasks (name, topic, body, due, free_from) VALUES ('a', 'b', '{}', '', '')";
-        conn.execute(sql, []).map_err(failure("write"))
-    };
-    db.write_ahead(add).await.unwrap();
-    let count = |conn: &Connection| {
-        conn.query_row("SELECT count(*) FROM tasks", [], |row| row.get::<_, i64>(0))
-            .map_err(failure("read"))
-    };
-    assert_eq!(db.read(count).await.unwrap(), 1);
+    let log = || std::fs::metadata(directory.path().join("counted.db-wal")).unwrap().len();
+    let mut lengths = std::collections::BTreeSet::new();
+    for n in 0..WRITERS {
+        write(&writer, n, 1).await.unwrap();
+        // Room is made before the next job is taken.
+        assert_eq!(written(&writer).await.len() as i64, n + 1);
+        lengths.insert(log());
+    }
+    assert!(lengths.len() <= 5, "of {WRITERS} commits few lengthen the log: {lengths:?}");
+    for file in ["counted.db", "counted.db-wal"] {
+        std::fs::copy(directory.path().join(file), left.path().join(file)).unwrap();
+    }
+    let (left, _) = (Connection::open(left.path().join("counted.db")).unwrap(), writer);
+    let count = left.query_row("SELECT count(*) FROM written", [], |row| row.get::<_, i64>(0));
+    assert_eq!(count.unwrap(), WRITERS);
 }

@@ -102,7 +102,8 @@ fn app_version(
     let Some(version) = state.app_version(app, *number)? else { return Ok(None) };
     let by_id = state.app_version_by_id(app, &version.id)?;
     let then = state.app_version_at(app, Some(version.at))?;
-    Ok(Some((version, by_id, then)))
+    let releases = state.releases(app, Releases::Of(&version.id))?;
+    Ok(Some((version, by_id, then, releases)))
 }
 
 /// Two sides that must be equal.
@@ -139,7 +140,8 @@ fn unit_name(state: &dyn State, uid: UnitUid) -> String {
 fn keys(conn: &Connection) -> Result<Keys, StoreError> {
     let aimed_at = "SELECT DISTINCT app, function FROM trigger_targets";
     let named = "SELECT DISTINCT app, kind, name FROM named";
-    let moves = "SELECT DISTINCT kind, owner, name FROM pointer_moves";
+    let moves = "SELECT DISTINCT kind, owner, name FROM pointer_moves \
+                 UNION ALL SELECT 'release', app, id FROM releases";
     Ok(Keys {
         apps: set(all(conn, "SELECT name FROM apps", [], |row| text(row, 0))?),
         tokens: set(all(conn, "SELECT id FROM tokens", [], |row| row.get(0))?),
