@@ -331,7 +331,7 @@ fn function(state: &dyn State, key: &UnitKey) -> Result<Unit, Error> {
     }
 }
 
-fn expected(
+pub(crate) fn expected(
     state: &dyn State,
     unit: &Unit,
     alias: &VersionId,
@@ -360,7 +360,11 @@ fn not_found(state: &dyn State, unit: &Unit, alias: &VersionId) -> Result<Error,
     Ok(Error::NotFound { function: unit.key.name.clone(), alias: alias.clone(), near })
 }
 
-fn weigh(state: &dyn State, unit: &Unit, targets: &[AliasTarget]) -> Result<Weights, Error> {
+pub(crate) fn weigh(
+    state: &dyn State,
+    unit: &Unit,
+    targets: &[AliasTarget],
+) -> Result<Weights, Error> {
     let share = |target: &AliasTarget| {
         let version = resolve::version(state, unit, &target.version)?;
         if let Some(unready) = Unready::of(state, unit, &version)? {
@@ -372,7 +376,7 @@ fn weigh(state: &dyn State, unit: &Unit, targets: &[AliasTarget]) -> Result<Weig
     Ok(Weights::new(shares)?)
 }
 
-fn place(
+pub(crate) fn place(
     builder: &mut Builder<'_>,
     unit: &Unit,
     alias: &VersionId,
@@ -432,7 +436,9 @@ fn moves(state: &dyn State, unit: &Unit, alias: &VersionId) -> Result<Vec<Step>,
 fn past(builder: &mut Builder<'_>, unit: &Unit, alias: &VersionId) -> Result<Weights, Error> {
     let mut newest = None;
     for step in moves(builder.state, unit, alias)?.into_iter().rev() {
-        if step.undoes.is_none() && builder.state.undone_by(step.entry)?.is_none() {
+        let stood_still = step.from == step.to;
+        let counts = step.undoes.is_none() && !stood_still;
+        if counts && builder.state.undone_by(step.entry)?.is_none() {
             newest = Some(step);
             break;
         }

@@ -6,6 +6,7 @@
 mod error;
 mod input;
 mod job;
+mod name;
 mod webhook;
 
 use folio_model::{
@@ -18,14 +19,16 @@ use uuid::Uuid;
 
 pub use self::error::Error;
 pub use self::job::{JobFields, NewJob};
+pub use self::name::Story;
 pub(crate) use self::webhook::Calls;
 pub use self::webhook::{SIGNATURE_HEADERS, WebhookCall};
 
 use crate::builder::Builder;
+use crate::delete::guard;
 use crate::ports::{StandingBinding, State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
-use crate::{Folio, folio, resolve};
+use crate::{Folio, alias, folio, resolve};
 
 /// Which bindings are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,12 +218,15 @@ impl Folio {
         self.commit(caller, app, move |builder| {
             let found = find(builder.state, &of, id, kind)?;
             let view = seen(builder.state, &found)?;
-            if found.binding.terms == BindingTerms::Newest {
-                unused(builder.state, &of, found.binding.name.as_deref())?;
+            let pointer = Pointer::Binding { app: of.clone(), id };
+            if let Some(name) = found.binding.alias() {
+                let gone = [pointer.clone()].into();
+                let leaving = guard::Leaving { gone, ..guard::Leaving::default() };
+                in_use(builder.state, (found.binding.to.unit(), &name), &leaving)?;
             }
             let place = Place::Binding(Box::new(found.binding.clone()));
             builder.say(format!("delete {} {}", found.binding.noun(), called(&found)));
-            builder.point(Pointer::Binding { app: of.clone(), id }, Some(place), None)?;
+            builder.point(pointer, Some(place), None)?;
             Ok(view)
         })
         .await
@@ -434,16 +440,19 @@ fn free(state: &dyn State, app: &AppName, name: Option<&str>) -> Result<(), Erro
     }
 }
 
-/// Refuses to remove a name that jobs or webhooks lead to.
-fn unused(state: &dyn State, app: &AppName, name: Option<&str>) -> Result<(), Error> {
-    let leads = |found: &StandingBinding| match &found.binding.to {
-        BoundTo::Alias(alias) => found.binding.holds() && Some(alias.as_str()) == name,
-        BoundTo::Function { .. } | BoundTo::FunctionAlias { .. } => false,
-    };
-    match state.bindings(Some(app))?.iter().find(|found| leads(found)) {
-        Some(_) => Err(Error::Taken(name.unwrap_or_default().to_owned())),
-        None => Ok(()),
+/// Refuses to take a name from a function as long as something leads to it.
+fn in_use(
+    state: &dyn State,
+    (unit, alias): (Option<UnitUid>, &VersionId),
+    leaving: &guard::Leaving,
+) -> Result<(), Error> {
+    let referrers = guard::users(state, leaving)?;
+    if referrers.is_empty() {
+        return Ok(());
     }
+    let unit = unit.map(|unit| state.unit_by_uid(unit)).transpose()?.flatten();
+    let function = unit.ok_or(Error::FunctionGone)?.key.name;
+    Err(alias::Error::InUse { function, alias: alias.clone(), referrers }.into())
 }
 
 /// Whether a job goes on.

@@ -17,6 +17,7 @@ mod domains;
 mod environments;
 mod executions;
 mod history;
+mod names;
 mod packages;
 mod publishing;
 mod reapplying;

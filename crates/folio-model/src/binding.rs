@@ -51,6 +51,16 @@ pub enum BoundTo {
     },
 }
 
+impl BoundTo {
+    /// The function, unless only a name is known.
+    pub fn unit(&self) -> Option<UnitUid> {
+        match self {
+            Self::Function { unit, .. } | Self::FunctionAlias { unit, .. } => Some(*unit),
+            Self::Alias(_) => None,
+        }
+    }
+}
+
 /// What a binding is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -174,6 +184,12 @@ impl Binding {
             BindingTerms::Webhook(_) => "webhook",
             BindingTerms::Job(_) => "job",
         }
+    }
+
+    /// The alias that it is, if it is a name for what is newest.
+    pub fn alias(&self) -> Option<VersionId> {
+        let name = self.name.as_deref().filter(|_| self.terms == BindingTerms::Newest)?;
+        name.parse().ok()
     }
 
     /// Whether it stands in the way of removing what it leads to.

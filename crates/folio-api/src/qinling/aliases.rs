@@ -1,10 +1,12 @@
 //! Aliases, which Qinling addresses by name alone: a name means one function of the project.
 
 use axum::http::StatusCode;
-use folio_core::binding::{BindingFields, BindingKind, BindingView, NewBinding, NewTerms};
+use folio_core::binding::{BindingKind, BindingView, NewBinding, NewTerms, Story};
 use folio_core::request::{AliasTarget, Expect};
 use folio_core::view::{AliasView, UnitView};
-use folio_model::{Binding, BoundTo, FULL_WEIGHT, Kind, Qualifier, Reference, VersionId};
+use folio_model::{
+    AppName, Binding, BoundTo, FULL_WEIGHT, Kind, Number, Qualifier, Reference, VersionId,
+};
 use serde_json::{Value, json};
 
 use super::body::Object;
@@ -53,8 +55,10 @@ impl Known {
 async fn list(visit: &Visit) -> Outcome {
     visit.only(&["all_projects", "project_id"])?;
     let mut aliases = Vec::new();
-    for known in all(visit).await? {
-        aliases.push(shown(visit, &known).await?);
+    for app in visit.projects().await? {
+        for known in all(visit, &app).await? {
+            aliases.push(shown(visit, &known).await?);
+        }
     }
     Ok(found(json!({ "function_aliases": aliases })))
 }
@@ -69,7 +73,7 @@ async fn create(visit: &Visit) -> Outcome {
     versions::known(visit, &unit, number).await?;
     let taken =
         |fields: &str| Fault::invalid(format!("Duplicate entry for function_aliases: [{fields}]"));
-    let aliases = all(visit).await?;
+    let aliases = all(visit, &visit.app).await?;
     if aliases.iter().any(|known| known.name == name) {
         return Err(taken("'project_id', 'name'"));
     }
@@ -78,23 +82,22 @@ async fn create(visit: &Visit) -> Outcome {
         return Err(taken("'project_id', 'function_id', 'function_version'"));
     }
     let description = body.text("description")?;
-    point(visit, (&unit, &name), number, (Expect::Absent, description)).await?;
-    Ok(made(shown(visit, &one(visit, &name).await?).await?))
+    point(visit, (&unit, &name), number, description).await?;
+    Ok(made(shown(visit, &one(visit, &name, To::Change).await?).await?))
 }
 
 fn read(visit: &Visit) -> Outcome<Object> {
     visit.object("body", &["name", "function_id", "function_version", "description"])
 }
 
-/// Points an alias at a version. What is said about it is why it points there.
+/// Points a new alias at a version. What is said about it is why it points there.
 async fn point(
     visit: &Visit,
     (unit, name): (&UnitView, &str),
     number: u64,
-    (expect, description): (Expect, Option<String>),
+    description: Option<String>,
 ) -> Outcome<()> {
-    let alias = name.parse::<VersionId>();
-    let alias = alias.map_err(|error| super::body::wrong("name", name, &error.to_string()))?;
+    let alias = parsed(name)?;
     if number == 0 {
         let to = BoundTo::Function { unit: unit.uid, number: None };
         let terms = NewTerms::Newest;
@@ -105,16 +108,21 @@ async fn point(
     let version = Qualifier::Number(versions::as_number(unit, number)?);
     let caller = folio_core::Caller { reason: description, ..visit.caller.clone() };
     let targets = vec![AliasTarget { version, weight: FULL_WEIGHT }];
-    visit.folio.point(&caller, (&key(unit), &alias), targets, expect).await?;
+    visit.folio.point(&caller, (&key(unit), &alias), targets, Expect::Absent).await?;
     Ok(())
 }
 
+fn parsed(name: &str) -> Outcome<VersionId> {
+    let parsed = name.parse::<VersionId>();
+    parsed.map_err(|error| super::body::wrong("name", name, &error.to_string()))
+}
+
 async fn show(visit: &Visit, name: &str) -> Outcome {
-    Ok(found(shown(visit, &one(visit, name).await?).await?))
+    Ok(found(shown(visit, &one(visit, name, To::Read).await?).await?))
 }
 
 async fn update(visit: &Visit, name: &str) -> Outcome {
-    let known = one(visit, name).await?;
+    let known = one(visit, name, To::Change).await?;
     let body = read(visit)?;
     let function = body.uuid("function_id")?;
     let number = body.number("function_version")?;
@@ -129,41 +137,20 @@ async fn update(visit: &Visit, name: &str) -> Outcome {
     }
     let to = number.unwrap_or(now);
     versions::known(visit, &unit, to).await?;
-    let others = all(visit).await?.into_iter().filter(|other| other.name != name);
+    let others = all(visit, &visit.app).await?.into_iter().filter(|other| other.name != name);
     let mut others = others.filter(|other| other.unit.uid == unit.uid);
     if others.any(|other| other.number() == to) {
         let text = "Duplicate entry for function_aliases: \
                     ['project_id', 'function_id', 'function_version']";
         return Err(Fault::invalid(text));
     }
-    let same = unit.uid == known.unit.uid;
-    match &known.is {
-        Is::Alias(_) if same && to > 0 => {
-            point(visit, (&unit, name), to, (Expect::Present, description)).await?;
-        }
-        Is::Newest(found) if to == 0 => {
-            let target = BoundTo::Function { unit: unit.uid, number: None };
-            let fields =
-                BindingFields { to: Some(target), description, ..BindingFields::default() };
-            visit
-                .folio
-                .rebind(&visit.caller, (&visit.app, found.id), BindingKind::Newest, fields)
-                .await?;
-        }
-        _ => {
-            remove(visit, &known).await?;
-            point(visit, (&unit, name), to, (Expect::Absent, description)).await?;
-        }
-    }
-    Ok(found(shown(visit, &one(visit, name).await?).await?))
+    let at = (&visit.app, &parsed(name)?);
+    visit.folio.lead(&visit.caller, at, (unit.uid, Number::new(to)), description).await?;
+    Ok(found(shown(visit, &one(visit, name, To::Change).await?).await?))
 }
 
 async fn delete(visit: &Visit, name: &str) -> Outcome {
-    remove(visit, &one(visit, name).await?).await?;
-    Ok(empty(StatusCode::NO_CONTENT))
-}
-
-async fn remove(visit: &Visit, known: &Known) -> Outcome<()> {
+    let known = one(visit, name, To::Change).await?;
     match &known.is {
         Is::Alias(alias) => {
             let at = (&key(&known.unit), &alias.name);
@@ -173,12 +160,12 @@ async fn remove(visit: &Visit, known: &Known) -> Outcome<()> {
             visit.folio.unbind(&visit.caller, (&visit.app, found.id), BindingKind::Newest).await?;
         }
     }
-    Ok(())
+    Ok(empty(StatusCode::NO_CONTENT))
 }
 
 /// What an alias leads to, as folio writes it.
 pub(super) async fn target(visit: &Visit, name: &str) -> Outcome<Reference> {
-    let known = one(visit, name).await?;
+    let known = one(visit, name, To::Change).await?;
     let function = Reference::to(known.unit.name.clone());
     Ok(match known.is {
         Is::Alias(alias) => function.at(Qualifier::Named(alias.name)),
@@ -186,15 +173,20 @@ pub(super) async fn target(visit: &Visit, name: &str) -> Outcome<Reference> {
     })
 }
 
-async fn one(visit: &Visit, name: &str) -> Outcome<Known> {
-    let mut all = all(visit).await?.into_iter();
-    let found = all.find(|known| known.name == name);
-    found.ok_or_else(|| Fault::absent(format!("FunctionAlias not found [name={name}]")))
+/// An alias by its name: in any project that one sees to be read, one's own first, and only there to be changed.
+async fn one(visit: &Visit, name: &str, to: To) -> Outcome<Known> {
+    for app in visit.sought(to).await? {
+        let found = all(visit, &app).await?.into_iter().find(|known| known.name == name);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+    }
+    Err(Fault::absent(format!("FunctionAlias not found [name={name}]")))
 }
 
 /// The aliases of a project that point at one version each.
-async fn all(visit: &Visit) -> Outcome<Vec<Known>> {
-    let units = visit.folio.list(&visit.app, Kind::Function).await?;
+async fn all(visit: &Visit, app: &AppName) -> Outcome<Vec<Known>> {
+    let units = visit.folio.list(app, Kind::Function).await?;
     let mut all = Vec::new();
     for unit in &units {
         let sole = unit.aliases.iter().filter(|alias| alias.targets.len() == 1);
@@ -204,7 +196,7 @@ async fn all(visit: &Visit) -> Outcome<Vec<Known>> {
             is: Is::Alias(alias.clone()),
         }));
     }
-    for found in visit.folio.bindings(&visit.app, BindingKind::Newest).await? {
+    for found in visit.folio.bindings(app, BindingKind::Newest).await? {
         let BoundTo::Function { unit, .. } = found.binding.to else { continue };
         let unit = units.iter().find(|one| one.uid == unit).cloned();
         if let (Some(unit), Some(name)) = (unit, found.binding.name.clone()) {
@@ -216,33 +208,21 @@ async fn all(visit: &Visit) -> Outcome<Vec<Known>> {
 
 async fn shown(visit: &Visit, known: &Known) -> Outcome<Value> {
     let (unit, name) = (&known.unit, &known.name);
-    let show = |description: Option<String>, created: Option<String>, updated: Option<String>| {
-        json!({
-            "id": alias_id(unit.uid, name),
-            "name": name,
-            "description": description,
-            "function_id": unit.uid,
-            "function_version": known.number(),
-            "project_id": unit.app,
-            "created_at": created,
-            "updated_at": updated,
-        })
-    };
-    let alias = match &known.is {
-        Is::Alias(alias) => alias,
+    let story = match &known.is {
+        Is::Alias(alias) => visit.folio.story(unit.uid, &alias.name).await?,
         Is::Newest(found) => {
             let Binding { description, created_at, updated_at, .. } = found.binding.clone();
-            return Ok(show(description, Some(moment(created_at)), updated_at.map(moment)));
+            Story { description, created_at: Some(created_at), updated_at }
         }
     };
-    let moves = visit.folio.alias_history(&key(unit), &alias.name).await?;
-    let made = moves.iter().min_by_key(|one| one.entry);
-    let last = moves.iter().max_by_key(|one| one.entry);
-    let said = moves.iter().filter(|one| one.reason.is_some()).max_by_key(|one| one.entry);
-    let changed = last.filter(|last| made.is_some_and(|made| made.entry != last.entry));
-    Ok(show(
-        said.and_then(|one| one.reason.clone()),
-        made.map(|one| moment(one.at)),
-        changed.map(|one| moment(one.at)),
-    ))
+    Ok(json!({
+        "id": alias_id(&unit.app, name),
+        "name": name,
+        "description": story.description,
+        "function_id": unit.uid,
+        "function_version": known.number(),
+        "project_id": unit.app,
+        "created_at": story.created_at.map(moment),
+        "updated_at": story.updated_at.map(moment),
+    }))
 }

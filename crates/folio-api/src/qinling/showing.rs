@@ -1,7 +1,7 @@
 //! How folio's things look to Qinling's client: every field is always there, `null` where it is empty.
 
 use folio_core::view::{UnitView, VersionView};
-use folio_model::{Digest, FunctionSpec, Snapshot, Timestamp, UnitUid};
+use folio_model::{AppName, Digest, FunctionSpec, Snapshot, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -99,7 +99,7 @@ pub(super) fn identity(words: &str) -> Uuid {
     uuid::Builder::from_random_bytes(half).into_uuid()
 }
 
-/// The identity of an alias.
-pub(super) fn alias_id(unit: UnitUid, name: &str) -> Uuid {
-    identity(&format!("alias {unit} {name}"))
+/// The identity of an alias, whichever function it leads to.
+pub(super) fn alias_id(app: &AppName, name: &str) -> Uuid {
+    identity(&format!("alias {app} {name}"))
 }

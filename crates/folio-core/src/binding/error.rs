@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::ports::{StoreError, VaultError};
 use crate::timer::ScheduleError;
-use crate::{Class, Code, Explain, execution, folio, resolve};
+use crate::{Class, Code, Explain, Referrer, alias, execution, folio, resolve};
 
 /// Why a job or webhook was not made, found or called.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,9 @@ pub enum Error {
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] resolve::Error),
+    /// A name cannot lead there, or is in use.
+    #[error(transparent)]
+    Alias(#[from] alias::Error),
     /// It could not be run.
     #[error(transparent)]
     Execution(#[from] execution::Error),
@@ -101,6 +104,7 @@ impl Explain for Error {
             Self::NoSecret(_) => Code("webhook_secret_missing"),
             Self::Vault(error) => error.code(),
             Self::Resolve(error) => error.code(),
+            Self::Alias(error) => error.code(),
             Self::Execution(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -118,6 +122,7 @@ impl Explain for Error {
             Self::NoSecret(_) | Self::NotObject(_) => Class::Invalid,
             Self::Vault(error) => error.class(),
             Self::Resolve(error) => error.class(),
+            Self::Alias(error) => error.class(),
             Self::Execution(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
@@ -152,8 +157,16 @@ impl Explain for Error {
             }
             Self::Vault(error) => return error.hint(),
             Self::Resolve(error) => return error.hint(),
+            Self::Alias(error) => return error.hint(),
             Self::Execution(error) => return error.hint(),
             Self::Folio(error) => return error.hint(),
         })
+    }
+
+    fn referrers(&self) -> Vec<Referrer> {
+        match self {
+            Self::Alias(error) => error.referrers(),
+            _ => Vec::new(),
+        }
     }
 }

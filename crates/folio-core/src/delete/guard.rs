@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use folio_model::{
-    BoundTo, Digest, Kind, Pointer, Qualifier, TriggerSpec, Unit, UnitUid, Version, VersionKey,
+    AppName, BoundTo, Digest, Kind, Pointer, Qualifier, TriggerSpec, Unit, UnitUid, Version,
+    VersionId, VersionKey,
 };
 
 use crate::ports::{Page, StandingBinding, State, StoreError};
@@ -19,6 +20,8 @@ pub(crate) struct Leaving {
     pub(crate) pointers: BTreeSet<Pointer>,
     /// Pointers that go and leave nothing in their place.
     pub(crate) gone: BTreeSet<Pointer>,
+    /// Names of aliases that lead elsewhere instead.
+    pub(crate) led: BTreeSet<VersionId>,
     /// Units whose draft goes or is replaced.
     pub(crate) drafts: BTreeSet<UnitUid>,
     /// Units that go with everything they have.
@@ -249,20 +252,13 @@ fn binding(found: &StandingBinding) -> Referrer {
 
 /// The jobs and webhooks that stay and lead to a function or alias that goes.
 fn bindings(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, StoreError> {
-    let aliases: BTreeSet<_> = leaving
-        .gone
-        .iter()
-        .filter_map(|pointer| match pointer {
-            Pointer::Alias { name, .. } => Some(name),
-            _ => None,
-        })
-        .collect();
-    if aliases.is_empty() && leaving.units.is_empty() {
+    if leaving.gone.is_empty() && leaving.units.is_empty() {
         return Ok(Vec::new());
     }
+    let names = names_gone(state, leaving)?;
     let loses = |found: &StandingBinding| match &found.binding.to {
         BoundTo::Function { unit, .. } => leaving.units.contains(unit),
-        BoundTo::Alias(name) => aliases.contains(name),
+        BoundTo::Alias(name) => names.contains(&(found.app.clone(), name.clone())),
         BoundTo::FunctionAlias { unit, alias } => {
             let pointer = Pointer::Alias { unit: *unit, name: alias.clone() };
             leaving.units.contains(unit) || leaving.gone.contains(&pointer)
@@ -270,6 +266,29 @@ fn bindings(state: &dyn State, leaving: &Leaving) -> Result<Vec<Referrer>, Store
     };
     let all = state.bindings(None)?;
     Ok(all.iter().filter(|one| one.binding.holds() && loses(one)).map(binding).collect())
+}
+
+/// The names that lead nowhere afterwards, with the apps that know them.
+fn names_gone(
+    state: &dyn State,
+    leaving: &Leaving,
+) -> Result<BTreeSet<(AppName, VersionId)>, StoreError> {
+    let mut names = BTreeSet::new();
+    for pointer in &leaving.gone {
+        match pointer {
+            Pointer::Alias { unit, name } => {
+                let unit = state.unit_by_uid(*unit)?;
+                names.extend(unit.map(|unit| (unit.key.app, name.clone())));
+            }
+            Pointer::Binding { app, id } => {
+                let name = state.binding(app, *id)?.and_then(|found| found.binding.alias());
+                names.extend(name.map(|name| (app.clone(), name)));
+            }
+            _ => {}
+        }
+    }
+    names.retain(|(_, name)| !leaving.led.contains(name));
+    Ok(names)
 }
 
 /// A trigger as what stands in the way.

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    Digest, Draft, Edit, Entry, Number, Pointer, UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Digest, Draft, Edit, Entry, Number, Place, Pointer, UnitKey, UnitUid, Version, VersionId,
+    VersionKey,
 };
 
 use super::Error;
@@ -84,8 +85,11 @@ impl Reversal {
             }
             Edit::Move { pointer, to, .. } => {
                 self.leaving.pointers.insert(pointer.clone());
-                if to.is_none() {
-                    self.leaving.gone.insert(pointer.clone());
+                match (pointer, to) {
+                    (_, None) => drop(self.leaving.gone.insert(pointer.clone())),
+                    (Pointer::Alias { name, .. }, _) => drop(self.leaving.led.insert(name.clone())),
+                    (_, Some(Place::Binding(binding))) => self.leaving.led.extend(binding.alias()),
+                    _ => {}
                 }
             }
             Edit::DeleteUnit { .. } | Edit::Describe { .. } | Edit::Own { .. } => {}
