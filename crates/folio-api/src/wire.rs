@@ -5,7 +5,7 @@ mod executions;
 mod releases;
 mod tokens;
 
-use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run};
+use folio_core::apply::{Apply, Document, Form, KnownDocument, Others, Rest, Run, UnreadDocument};
 use folio_core::build::LogPart;
 use folio_core::config::ConfigFields;
 use folio_core::environment::EnvironmentFields;
@@ -130,6 +130,10 @@ pub(crate) struct NewDeployment {
     /// The manifests that the deployment's last apply had. A server that has forgotten one refuses them all.
     #[serde(default)]
     known: Vec<KnownDocument>,
+    /// What could not be read. What it may ask for is not missed by others; as long as there is some, nothing is
+    /// applied.
+    #[serde(default)]
+    unread: Vec<UnreadDocument>,
     /// What becomes of functions and packages that differ.
     #[serde(default)]
     form: Form,
@@ -139,7 +143,7 @@ pub(crate) struct NewDeployment {
     /// What becomes of units that another deployment, or nobody, owns.
     #[serde(default)]
     others: Others,
-    /// Whether only what would happen is to be said.
+    /// Whether only what would happen is to be said. Then the files need not be on the server.
     #[serde(default)]
     dry_run: bool,
 }
@@ -147,9 +151,9 @@ pub(crate) struct NewDeployment {
 impl NewDeployment {
     /// The request to the verb.
     pub(crate) fn asked(self) -> (Apply, Run) {
-        let Self { deployment, base, documents, known, form, rest, others, dry_run } = self;
+        let Self { deployment, base, documents, known, unread, form, rest, others, dry_run } = self;
         let run = if dry_run { Run::Dry } else { Run::Real };
-        (Apply { deployment, base, documents, known, form, rest, others }, run)
+        (Apply { deployment, base, documents, known, unread, form, rest, others }, run)
     }
 }
 

@@ -16,6 +16,7 @@ mod removal;
 mod rollback;
 mod statics;
 mod triggers;
+mod unread;
 mod work;
 
 use std::collections::HashSet;
@@ -32,6 +33,9 @@ use self::memory::{Documents, Last, Manner};
 pub use self::object::{Expected, PutObject};
 use self::plan::Plan;
 use self::pointers::PointerWish;
+use self::unread::Unread;
+pub use self::unread::UnreadDocument;
+use crate::ports::StoreError;
 pub use crate::request::Run;
 use crate::request::{Caller, ContentRef};
 use crate::view::Done;
@@ -49,6 +53,9 @@ pub struct Apply {
     pub documents: Vec<Document>,
     /// The manifests that were sent before, in any order.
     pub known: Vec<KnownDocument>,
+    /// What could not be read, and so is asked for in an unknown way. As long as there is some, nothing is applied, and
+    /// only what is wrong with the rest is said.
+    pub unread: Vec<UnreadDocument>,
     /// What becomes of functions and packages that differ.
     pub form: Form,
     /// What becomes of units the deployment owns and does not ask for.
@@ -110,6 +117,10 @@ struct Wanted {
     rest: Rest,
     others: Others,
     settled: Option<Settled>,
+    /// What is wrong with manifests that could not be read.
+    faults: Vec<Fault>,
+    /// What those may ask for.
+    unread: Unread,
 }
 
 /// How wishes differ from those that the last apply left as asked for, all of which are still there.
@@ -324,10 +335,11 @@ impl Folio {
         if let Some(done) = self.recall(caller).await? {
             return Ok(done);
         }
+        let run = if apply.unread.is_empty() { run } else { Run::Dry };
         if let Some(applied) = self.still_so(app, &apply).await? {
             return Ok(Done::unchanged(applied));
         }
-        let Read { wanted, documents, remarks } = self.read_wishes(app, apply).await?;
+        let Read { wanted, documents, remarks } = self.read_wishes(app, apply, run).await?;
         let wanted = Arc::new(wanted);
         let (asked, of) = (Arc::clone(&wanted), app.clone());
         // Most of what an apply has to find out needs no transaction: one that changes nothing never starts one.
@@ -338,7 +350,7 @@ impl Folio {
             plan::plan(state, &of, &asked)
         });
         let plan: Plan = plan.await?;
-        self.measure_all(&plan, &wanted).await?;
+        self.measure_all(&plan, &wanted, run).await?;
         if run == Run::Dry || plan.is_empty() {
             let mut result = plan.outcome(&wanted, None);
             result.remarks.splice(0..0, remarks.iter().cloned());
@@ -371,7 +383,7 @@ impl Folio {
 
     /// What an apply comes to that asks for nothing new, in the same manner, if nothing happened in the app since.
     async fn still_so(&self, app: &AppName, apply: &Apply) -> Result<Option<Applied>, Error> {
-        let Apply { deployment, base, documents, known, form, rest, others } = apply;
+        let Apply { deployment, base, documents, known, form, rest, others, .. } = apply;
         let last = self.applied.recall(app, &deployment.uid);
         let is_same = base.is_some() && *base == last.base();
         let manner = Manner { form: *form, rest: *rest, others: *others };
@@ -440,7 +452,7 @@ impl Folio {
     }
 
     /// Checks the content of the packages that are new.
-    async fn measure_all(&self, plan: &Plan, wanted: &Wanted) -> Result<(), Error> {
+    async fn measure_all(&self, plan: &Plan, wanted: &Wanted, run: Run) -> Result<(), Error> {
         let mut measured = HashSet::new();
         let mut faults = Vec::new();
         for (at, content) in plan.contents() {
@@ -449,6 +461,8 @@ impl Folio {
             }
             match self.measure(content).await {
                 Ok(()) => {}
+                // What is only asked about may be sent once it is known to be right.
+                Err(compose::Error::Store(StoreError::MissingBlob { .. })) if run == Run::Dry => {}
                 Err(compose::Error::Store(error)) => return Err(error.into()),
                 Err(error) => {
                     faults

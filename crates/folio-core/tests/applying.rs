@@ -1,12 +1,14 @@
 //! Facts about applying a deployment.
 
-use folio_core::Folio;
-use folio_core::apply::{Applied, Apply, Document, Error, Form, Others, Outcome, Rest, Run};
+use folio_core::apply::{
+    Applied, Apply, Document, Error, Fault, Form, Others, Outcome, Rest, Run, UnreadDocument,
+};
 use folio_core::history::Moment;
 use folio_core::ports::Page;
-use folio_core::request::Expect;
+use folio_core::request::{ContentRef, Expect};
 use folio_core::view::Done;
-use folio_model::{Digest, Kind, Owner};
+use folio_core::{Explain, Folio};
+use folio_model::{Digest, Kind, Layout, Owner, UnitKey};
 use folio_testkit::sample;
 use serde_json::{Value, json};
 
@@ -42,6 +44,7 @@ async fn apply(world: &World, uid: &str, documents: Vec<Document>) -> Result<Don
         deployment: owner(uid),
         documents,
         known: Vec::new(),
+        unread: Vec::new(),
         base: None,
         form,
         rest,
@@ -148,6 +151,7 @@ async fn a_deployment_leaves_what_others_own_alone() {
             deployment: owner(uid),
             documents: vec![function("foo", "code"), code],
             known: Vec::new(),
+            unread: Vec::new(),
             base: None,
             form: Form::Versions,
             rest: Rest::Delete,
@@ -188,6 +192,142 @@ async fn everything_that_is_wrong_is_said_and_nothing_changes() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_what_is_missing_and_what_is_anothers_is_said_together() {
+    let world = world().await;
+    let folio = &world.folio;
+    let code = package(folio, "code", "one").await;
+    apply(&world, "a", vec![code.clone(), function("taken", "code")]).await.unwrap();
+
+    let odd = json!({ "kind": "Package", "metadata": { "name": "odd" }, "spec": {
+        "environment": { "name": "nodejs" }, "source": 1,
+    } });
+    let documents = vec![
+        Document { at: "d.yaml:1:1".to_owned(), ..document("", odd) },
+        // Its package is there, only that it cannot be read.
+        Document { at: "d.yaml:2:1".to_owned(), ..function("patient", "odd") },
+        Document { at: "d.yaml:3:1".to_owned(), ..function("lost", "nowhere") },
+        Document { at: "d.yaml:4:1".to_owned(), ..function("taken", "odd") },
+        Document { at: "d.yaml:5:1".to_owned(), ..route("r", "/r", "nobody") },
+        Document {
+            at: "d.yaml:10:1".to_owned(),
+            ..alias("prod", json!({ "functionName": "lost" }))
+        },
+    ];
+    let refused = apply(&world, "b", documents.clone()).await;
+    let Err(Error::Faults(faults)) = refused else { panic!("{refused:?}") };
+    let check = |faults: &[Fault], expected: &[(&str, &str)]| {
+        assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+        for (fault, (at, what)) in faults.iter().zip(expected) {
+            assert!(fault.at == *at && fault.what.contains(what), "{faults:#?}");
+        }
+    };
+    let expected = [
+        ("d.yaml:1:1", "spec.source: expected an object"),
+        ("d.yaml:3:1", "references package 'nowhere'"),
+        ("d.yaml:4:1", "belongs to deployment `a` (a); rename it, or take it over"),
+        ("d.yaml:5:1", "references function 'nobody'"),
+    ];
+    check(&faults, &expected);
+
+    // What whoever applies could not read is not missed either, and nothing is applied beside it.
+    let unread = ["Package", "Function"].into_iter().zip(["nowhere", "nobody"]);
+    let unread = unread.map(|(kind, name)| UnreadDocument {
+        kind: Some(kind.to_owned()),
+        name: Some(name.to_owned()),
+    });
+    let asked = Apply {
+        deployment: owner("b"),
+        documents: vec![documents[2].clone(), documents[4].clone()],
+        known: Vec::new(),
+        unread: unread.collect(),
+        base: None,
+        form: Form::Versions,
+        rest: Rest::Keep,
+        others: Others::Refuse,
+    };
+    let done = folio.apply(&world.caller, &app(), asked, Run::Real).await.unwrap();
+    assert!(!done.changed);
+    assert_eq!(folio.deployed(&app(), Some("b")).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn only_what_would_happen_is_said_without_files() {
+    let world = world().await;
+    let folio = &world.folio;
+    let content =
+        |text: &str| ContentRef::Tree { tree: Digest::of(text.as_bytes()), layout: Layout::File };
+    let archive = ContentRef::Archive { archive: Digest::of(b"an archive") };
+    let here = package(folio, "code", "one").await;
+    let asked = |deployment| Apply {
+        deployment: owner("a"),
+        documents: vec![
+            Document { deployment: Some(deployment), ..here.clone() },
+            function("foo", "code"),
+        ],
+        known: Vec::new(),
+        unread: Vec::new(),
+        base: None,
+        form: Form::Versions,
+        rest: Rest::Delete,
+        others: Others::Refuse,
+    };
+    let apply = async |asked, run| folio.apply(&world.caller, &app(), asked, run).await;
+    for awaited in [content("not here"), archive] {
+        let dry = apply(asked(awaited), Run::Dry).await.unwrap();
+        let expected =
+            [(Kind::Package, "code", Outcome::Created), (Kind::Function, "foo", Outcome::Created)];
+        assert_eq!(changed(&dry.result), expected);
+        let refused = apply(asked(awaited), Run::Real).await.unwrap_err();
+        assert_eq!(refused.code().0, "missing_blob");
+    }
+    assert_eq!(folio.deployed(&app(), None).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_a_manifest_names_is_in_its_own_namespace() {
+    let world = world().await;
+    let code = package(&world.folio, "code", "one").await;
+    let manifest = |namespace: &str| {
+        json!({ "kind": "Function", "metadata": { "name": "foo" }, "spec": {
+        "environment": { "name": "nodejs", "namespace": namespace },
+        "package": { "packageref": { "name": "code", "namespace": namespace } },
+    } })
+    };
+    let other = vec![code.clone(), document("1", manifest("other"))];
+    let Err(Error::Faults(faults)) = apply(&world, "a", other).await else { panic!("it strays") };
+    let expected = [
+        "spec.environment.namespace: it is in namespace `other`, and nothing outside app `default` can \
+         be named; leave it out, or use --force-namespace",
+        "spec.package.packageref.namespace: it is in namespace `other`, and nothing outside app \
+         `default` can be named; leave it out, or use --force-namespace",
+    ];
+    assert_eq!(faults.iter().map(|fault| fault.what.as_str()).collect::<Vec<_>>(), expected);
+    for own in ["", "default"] {
+        apply(&world, "a", vec![code.clone(), document("1", manifest(own))]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn fields_nobody_knows_are_told_of_by_name() {
+    let world = world().await;
+    let mut code = package(&world.folio, "code", "one").await;
+    code.manifest["spec"]["weather"] = "fine".into();
+    let mut foo = function("foo", "code");
+    foo.manifest["spec"]["package"]["colour"] = 7.into();
+    let prod = alias("prod", json!({ "functionName": "foo", "mood": "good" }));
+    let remarks = apply(&world, "a", vec![code, foo, prod]).await.unwrap().result.remarks;
+    let expected = [
+        "function `foo`: unknown field spec.package.colour is kept",
+        "package `code`: unknown field spec.weather is kept",
+        "prod: unknown field spec.mood is not kept, since no version holds it",
+    ];
+    assert_eq!(remarks, expected);
+    let (kind, name) = (Kind::Package, "code".parse().unwrap());
+    let kept = world.folio.show(&UnitKey { app: app(), kind, name }).await;
+    assert!(format!("{kept:?}").contains("weather"), "{kept:?}");
+}
+
+#[tokio::test]
 async fn an_apply_is_taken_back_as_one() {
     let world = world().await;
     let folio = &world.folio;
@@ -210,6 +350,13 @@ fn route(name: &str, path: &str, function: &str) -> Document {
 }
 
 /// What an app is: the digest of every function, package and trigger.
+async fn page(folio: &Folio, name: &str, path: &str) -> Document {
+    let manifest = json!({ "apiVersion": "folio.dev/v1", "kind": "StaticAsset",
+        "metadata": { "name": name }, "spec": { "path": path } });
+    let content = sample::file(folio, "index.html", "hello").await;
+    Document { deployment: Some(content), ..document(name, manifest) }
+}
+
 async fn content(world: &World, at: Moment) -> Vec<(Kind, String, Digest)> {
     let app = world.folio.app_at(&app(), at).await.unwrap();
     app.units.into_iter().map(|unit| (unit.kind, unit.name.to_string(), unit.digest)).collect()
@@ -234,13 +381,14 @@ async fn a_rollback_makes_the_whole_app_what_it_was_as_one_entry() {
         function("later", "late"),
         route("r", "/elsewhere", "foo"),
         route("s", "/r", "later"),
+        page(folio, "site", "/").await,
     ];
     let second = apply(&world, "a", second).await.unwrap().result.id.unwrap();
     let was = content(&world, Moment::Id(first.clone())).await;
 
     let to = Moment::Id(first.clone());
     let dry = folio.roll_back_group(&world.caller, &app(), to.clone(), Run::Dry).await.unwrap();
-    assert_eq!((dry.changed, dry.result.units.len()), (false, 6), "{:?}", dry.result);
+    assert_eq!((dry.changed, dry.result.units.len()), (false, 7), "{:?}", dry.result);
     let back = folio.roll_back_group(&world.caller, &app(), to.clone(), Run::Real).await.unwrap();
     let expected = [
         (Kind::Package, "code", Outcome::Updated),
@@ -249,6 +397,7 @@ async fn a_rollback_makes_the_whole_app_what_it_was_as_one_entry() {
         (Kind::Function, "foo", Outcome::Updated),
         (Kind::Trigger, "r", Outcome::Updated),
         (Kind::Trigger, "s", Outcome::Deleted),
+        (Kind::Static, "site", Outcome::Deleted),
     ];
     assert_eq!(changed(&back.result), expected);
     assert_eq!(

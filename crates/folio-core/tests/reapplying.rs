@@ -192,7 +192,8 @@ fn named(document: &Document) -> KnownDocument {
 fn asked(documents: Vec<Document>, known: Vec<KnownDocument>) -> Apply {
     let deployment = Owner { uid: "a".to_owned(), name: "a".to_owned() };
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
-    Apply { deployment, base: None, documents, known, form, rest, others }
+    let unread = Vec::new();
+    Apply { deployment, base: None, documents, known, unread, form, rest, others }
 }
 
 /// What an apply came to, without what is drawn by chance.

@@ -98,7 +98,8 @@ async fn apply(world: &World, function: &str, code: &str) -> Done<Applied> {
     let documents = vec![document("f", function), package];
     let deployment = Owner { uid: "d".to_owned(), name: "d".to_owned() };
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
-    let apply = Apply { deployment, documents, known: Vec::new(), base: None, form, rest, others };
+    let (known, unread) = (Vec::new(), Vec::new());
+    let apply = Apply { deployment, documents, known, unread, base: None, form, rest, others };
     world.folio.apply(&world.caller, &app(), apply, Run::Real).await.unwrap()
 }
 

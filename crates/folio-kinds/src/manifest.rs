@@ -8,6 +8,7 @@ use hub::serde_json::Map;
 
 use crate::registry::{KINDS, KindEntry, Stored};
 use crate::schema::{Schema, join};
+use crate::spec::rules;
 
 /// An object in one of its versions, as JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,13 +191,29 @@ impl Manifest {
     pub(crate) fn check_values(&self) -> Result<(), ManifestError> {
         let (kind, version) = (self.kind()?.name, self.version()?);
         let Some(schema) = Schema::of(kind, version) else { return Ok(()) };
-        let mut mismatches = Vec::new();
-        schema.negatives(&self.as_value(), "", &mut mismatches);
+        let (value, mut mismatches) = (self.as_value(), Vec::new());
+        schema.negatives(&value, "", &mut mismatches);
         mismatches.retain(|mismatch| mismatch.path.starts_with("spec"));
+        rules::check(kind, version, &value, &mut mismatches);
         if mismatches.is_empty() {
             return Ok(());
         }
         Err(ManifestError::Mismatches { kind, version: version.to_owned(), mismatches })
+    }
+
+    /// As [`Self::store`]; refuses what no manifest may say as well, all of it at once.
+    pub(crate) fn check(&self) -> Result<Stored, ManifestError> {
+        match (self.store(), self.check_values()) {
+            (
+                Err(ManifestError::Mismatches { kind, version, mut mismatches }),
+                Err(ManifestError::Mismatches { mismatches: more, .. }),
+            ) => {
+                mismatches.extend(more);
+                Err(ManifestError::Mismatches { kind, version, mismatches })
+            }
+            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+            (Ok(stored), Ok(())) => Ok(stored),
+        }
     }
 
     /// Reads what it says into the form that is stored, in the place of something of the same kind: what its version

@@ -6,19 +6,30 @@
 
 mod habits;
 mod lasting;
+mod namespaces;
 mod places;
 mod pointer;
+mod rest;
+pub(crate) mod rules;
 mod settings;
 mod unit;
 pub mod write;
 
 use hub::Value;
 
-pub use self::habits::{Written, written};
+pub use self::habits::{Taken, Written, taken, written};
 pub use self::lasting::{LAST_APPLIED, lasting};
+pub use self::namespaces::{Stray, move_into, strays};
 pub use self::places::Places;
 pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
+pub use self::rest::without;
 pub use self::unit::{Contents, Unit, unit};
+use crate::manifest::{Manifest, ManifestError};
+
+/// Refuses a manifest that is not as its version says, or says what no manifest may.
+pub fn checked(manifest: &Manifest) -> Result<(), ManifestError> {
+    manifest.check().map(|_| ())
+}
 
 /// A document of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

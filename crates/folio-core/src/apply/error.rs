@@ -14,6 +14,14 @@ pub struct Fault {
     pub what: String,
 }
 
+impl Fault {
+    /// A unit that is not the deployment's, said among other things that are wrong.
+    pub(super) fn of_another(self) -> Self {
+        let what = format!("{}; rename it, or take it over with --allowconflicts", self.what);
+        Self { what, ..self }
+    }
+}
+
 /// Why nothing was applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

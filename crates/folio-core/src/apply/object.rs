@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::read::Reading;
 use super::{
-    Applied, Document, Error, Fault, Form, Others, Outcome, Rest, Scope, Wanted, Wish, carry_out,
-    plan,
+    Applied, Document, Error, Fault, Form, Others, Outcome, Rest, Scope, Unread, Wanted, Wish,
+    carry_out, plan,
 };
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
@@ -138,6 +138,8 @@ fn perform(
             rest: Rest::Keep,
             others: Others::Adopt,
             settled: None,
+            faults: Vec::new(),
+            unread: Unread::default(),
         };
         let plan = plan::plan(builder.state, &key.app, &wanted)?;
         let step = plan.steps.iter().find(|step| step.key == *key);

@@ -1,20 +1,22 @@
 //! Finds out what an apply has to do, by comparing digests with what is there. Decides everything and changes
 //! nothing. Start at [`plan`].
 
+mod below;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use folio_model::{
-    AppName, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, PackageSpec, Snapshot,
-    Unit, UnitKey, UnitUid, VersionKey,
+    AppName, Content, Digest, Kind, Name, Snapshot, Unit, UnitKey, UnitUid, VersionKey,
 };
 
 use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
+use super::triggers::{self, Within};
 use super::work::{Places, Work};
-use super::{Error, Fault, Form, Others, Rest, Scope, Wanted, Wish, statics, triggers};
+use super::{Error, Fault, Form, Others, Rest, Wanted, Wish, statics};
 use crate::ports::{State, StoreError};
-use crate::{environment, publish, settings};
+use crate::publish;
 
 /// Everything an apply has to do.
 pub(super) struct Plan {
@@ -78,7 +80,7 @@ impl Plan {
 
 /// Compares what is asked for with what is there.
 pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<Plan, Error> {
-    let mut faults = Vec::new();
+    let mut faults = wanted.faults.clone();
     let wishes = places(&wanted.wishes, &mut faults);
     let work = Work::of(state, app, wanted, &wishes)?;
     let mut planner = Planner {
@@ -117,6 +119,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     planner.plan.pointers = pointers.steps;
     planner.plan.unchanged += pointers.unchanged;
     if !planner.faults.is_empty() {
+        planner.faults.extend(planner.foreign.into_iter().map(Fault::of_another));
         planner.faults.sort_by_cached_key(|fault| place(&fault.at));
         return Err(Error::Faults(planner.faults));
     }
@@ -229,7 +232,8 @@ impl Planner<'_> {
         }
         let wishes = &self.wanted.wishes;
         let scope = self.wanted.scope;
-        self.faults.extend(triggers::faults(self.state, (self.app, scope), wishes, replaced)?);
+        let within = Within { app: self.app, scope, unread: &self.wanted.unread };
+        self.faults.extend(triggers::faults(self.state, &within, wishes, replaced)?);
         Ok(())
     }
 
@@ -243,11 +247,17 @@ impl Planner<'_> {
             let (snapshot, uses) = match &wish.spec {
                 Snapshot::Package(spec) => match self.package(wish, spec)? {
                     Some(snapshot) => (snapshot, Uses::Nothing),
-                    None => continue,
+                    None => {
+                        self.check(wish, &wish.spec);
+                        continue;
+                    }
                 },
                 Snapshot::Function(spec) => match self.function(wish, spec)? {
                     Some(found) => found,
-                    None => continue,
+                    None => {
+                        self.check(wish, &wish.spec);
+                        continue;
+                    }
                 },
                 Snapshot::Environment(_)
                 | Snapshot::Trigger(_)
@@ -262,13 +272,23 @@ impl Planner<'_> {
                 );
                 continue;
             }
-            if let Err(error) = snapshot.validate() {
-                self.fault(wish, error.to_string());
+            if !self.check(wish, &snapshot) {
                 continue;
             }
             self.step(place, wish, snapshot, uses)?;
         }
         Ok(())
+    }
+
+    /// Whether a spec makes sense by itself.
+    fn check(&mut self, wish: &Wish, spec: &Snapshot) -> bool {
+        match spec.validate() {
+            Ok(()) => true,
+            Err(error) => {
+                self.fault(wish, error.to_string());
+                false
+            }
+        }
     }
 
     /// Compares one unit with what is there.
@@ -334,131 +354,6 @@ impl Planner<'_> {
             self.plan.adopted.push(unit);
         }
         self.plan.unchanged += 1;
-    }
-
-    fn package(&mut self, wish: &Wish, spec: &PackageSpec) -> Result<Option<Snapshot>, Error> {
-        let Some(environment) = self.environment(wish, &spec.environment)? else {
-            return Ok(None);
-        };
-        let environment_snapshot = Some(environment);
-        Ok(Some(Snapshot::Package(PackageSpec { environment_snapshot, ..spec.clone() })))
-    }
-
-    fn function(
-        &mut self,
-        wish: &Wish,
-        spec: &FunctionSpec,
-    ) -> Result<Option<(Snapshot, Uses)>, Error> {
-        let environment = self.environment(wish, &spec.environment)?;
-        let name = &spec.package.name;
-        let asked_for = self.wishes.contains_key(&(Kind::Package, name));
-        if !asked_for && self.wanted.scope == Scope::App {
-            self.find_package(wish, name)?;
-        }
-        let Some(package) = self.packages.get(name) else {
-            // A package with faults of its own is told of there.
-            if !asked_for && self.wanted.scope == Scope::Manifests {
-                self.fault(
-                    wish,
-                    format!(
-                        "function '{}' references package '{name}', which doesn't exist in the specs",
-                        wish.name
-                    ),
-                );
-            }
-            return Ok(None);
-        };
-        let Some(environment) = environment else { return Ok(None) };
-        let uses = match (package.version, self.wanted.form) {
-            (Some(version), _) => Uses::Version(version),
-            (None, Form::Versions) => Uses::Made(name.clone()),
-            (None, Form::Drafts) => Uses::Nothing,
-        };
-        let mut spec = spec.clone();
-        spec.package.snapshot = package.digest;
-        spec.environment_snapshot = Some(environment);
-        let mut missing = false;
-        for (kind, pins) in [(Kind::Config, &mut spec.configs), (Kind::Secret, &mut spec.secrets)] {
-            for pin in pins {
-                match self.setting(kind, &pin.name)? {
-                    Some(digest) => pin.snapshot = digest,
-                    None => {
-                        missing = true;
-                        let make = if kind == Kind::Config { "set" } else { "create" };
-                        let what = format!(
-                            "function '{}' names {kind} '{}', which does not exist; make it with `folio {kind} {make} {}`",
-                            wish.name, pin.name, pin.name
-                        );
-                        self.fault(wish, what);
-                    }
-                }
-            }
-        }
-        Ok((!missing).then_some((Snapshot::Function(spec), uses)))
-    }
-
-    /// Notes a package of the app as it stands: what is to be published uses its latest version, a draft its draft if it
-    /// has one.
-    fn find_package(&mut self, wish: &Wish, name: &Name) -> Result<(), Error> {
-        let (app, kind) = (self.app.clone(), Kind::Package);
-        let unit = self.state.unit(&UnitKey { app, kind, name: name.clone() })?;
-        let unit = unit.filter(Unit::is_visible);
-        if let Some(draft) = unit.as_ref().and_then(|unit| unit.draft.as_ref())
-            && self.wanted.form == Form::Drafts
-        {
-            let package = PackageNow { digest: draft.snapshot, version: draft.uses };
-            self.packages.insert(name.clone(), package);
-            return Ok(());
-        }
-        let newest = unit.as_ref().and_then(|unit| Some((unit.uid, unit.newest?)));
-        let key = newest.map(|(unit, number)| VersionKey { unit, number });
-        match key.map(|key| self.state.version(key)).transpose()?.flatten() {
-            Some(found) => {
-                let package = PackageNow { digest: found.snapshot, version: key };
-                self.packages.insert(name.clone(), package);
-            }
-            None => self.fault(
-                wish,
-                match unit {
-                    Some(_) => format!("package '{name}' is a draft; publish it first"),
-                    None => format!("package '{name}' does not exist in the app"),
-                },
-            ),
-        }
-        Ok(())
-    }
-
-    /// The digest that something in an environment freezes.
-    fn environment(&mut self, wish: &Wish, name: &Name) -> Result<Option<Digest>, Error> {
-        if let Some(digest) = self.environments.get(name) {
-            return Ok(Some(*digest));
-        }
-        if self.wishes.contains_key(&(Kind::Environment, name)) {
-            return Ok(None);
-        }
-        let found = environment::freeze(self.state, self.app, name)?;
-        match found {
-            Some(digest) => {
-                self.environments.insert(name.clone(), digest);
-            }
-            None => {
-                let built_in = EnvironmentSpec::BUILT_IN.join(", ");
-                let what = format!(
-                    "environment '{name}' is neither in the specs nor in the app; built in are {built_in}"
-                );
-                self.fault(wish, what);
-            }
-        }
-        Ok(found)
-    }
-
-    /// The digest that a function freezes of a config or secret.
-    fn setting(&self, kind: Kind, name: &Name) -> Result<Option<Digest>, Error> {
-        if let Some(digest) = self.configs.get(name).filter(|_| kind == Kind::Config) {
-            return Ok(Some(*digest));
-        }
-        let key = UnitKey { app: self.app.clone(), kind, name: name.clone() };
-        Ok(settings::standing(self.state, &key)?)
     }
 
     fn fault(&mut self, wish: &Wish, what: String) {

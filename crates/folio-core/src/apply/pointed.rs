@@ -8,7 +8,7 @@ use folio_model::{AppName, Owner};
 use super::read::Reading;
 use super::{
     Applied, AppliedPointer, Document, Error, Form, Others, Outcome, PointerKind, Rest, Scope,
-    Wanted, carry_out, plan,
+    Unread, Wanted, carry_out, plan,
 };
 use crate::Folio;
 use crate::builder::Builder;
@@ -40,6 +40,8 @@ impl Folio {
             rest: Rest::Keep,
             others: Others::Adopt,
             settled: None,
+            faults: Vec::new(),
+            unread: Unread::default(),
         };
         let (wanted, of) = (Arc::new(wanted), app.clone());
         self.commit(caller, app, move |builder| {

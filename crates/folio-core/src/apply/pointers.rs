@@ -4,6 +4,7 @@
 //! asked for as before is left alone, wherever it has got to.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use folio_kinds::spec::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked};
 use folio_model::{
@@ -13,7 +14,7 @@ use folio_model::{
 };
 
 use super::plan::Step;
-use super::{AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Wanted};
+use super::{AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Wanted, Wish};
 use crate::builder::Builder;
 use crate::canary::{self, PlanFields, RouteNow};
 use crate::ports::{Page, StandingCanary, State, StoreError};
@@ -138,6 +139,9 @@ impl Planner<'_> {
         let unit = self.state.unit(&key)?.filter(Unit::is_visible);
         let made = self.wanted.form == Form::Versions && self.makes(&key);
         if unit.is_none() && !made {
+            if self.is_faulty(&asked.function) {
+                return Ok(());
+            }
             let what = format!(
                 "alias '{}' references function '{}', which doesn't exist in the specs",
                 asked.alias, asked.function
@@ -177,6 +181,16 @@ impl Planner<'_> {
         let moved = AliasMove { function, alias, shares, exists };
         self.pointers.steps.push(PointerStep::Alias(moved));
         Ok(())
+    }
+
+    /// Whether a function has no version only because of something that is wrong with its own manifest.
+    fn is_faulty(&self, function: &Name) -> bool {
+        let is_asked = || {
+            let is_it =
+                |wish: &Arc<Wish>| wish.spec.kind() == Kind::Function && wish.name == *function;
+            self.wanted.form == Form::Versions && self.wanted.wishes.iter().any(is_it)
+        };
+        self.wanted.unread.may_have(Kind::Function, function) || is_asked()
     }
 
     /// Whether the apply makes a version of a unit.
@@ -285,6 +299,9 @@ impl Planner<'_> {
             }
         };
         let Some(route) = self.route(&asked.route)? else {
+            if self.wanted.unread.may_have(Kind::Trigger, &asked.route) {
+                return Ok(());
+            }
             let what = format!(
                 "canary '{}' references trigger '{}', which doesn't exist in the specs",
                 asked.name, asked.route

@@ -3,23 +3,32 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use folio_kinds::spec::{self, Contents};
-use folio_kinds::{ManifestError, Mismatch};
+use folio_kinds::spec::{self, Contents, Stray};
+use folio_kinds::{Manifest, ManifestError, Mismatch};
 use folio_model::{AppName, Content, Digest, Layout, Snapshot, TriggerSpec};
 
 use super::memory::{Asked, Documents, Manner, ReadDocument};
 use super::{
-    Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Scope, Settled, Wanted, Wish,
+    Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Run, Scope, Settled, Unread,
+    UnreadDocument, Wanted, Wish,
 };
 use crate::Folio;
+use crate::ports::StoreError;
 use crate::request::ContentRef;
 
 impl Folio {
     /// Reads what a deployment asks for. What it asked for the last time is not read again.
-    pub(super) async fn read_wishes(&self, app: &AppName, apply: Apply) -> Result<Read, Error> {
-        let Apply { deployment: owner, base, documents, known, form, rest, others } = apply;
+    pub(super) async fn read_wishes(
+        &self,
+        app: &AppName,
+        apply: Apply,
+        run: Run,
+    ) -> Result<Read, Error> {
+        let Apply { deployment: owner, base, documents, known, unread, form, rest, others } = apply;
         let last = self.applied.recall(app, &owner.uid);
         let mut reading = Reading::with_room(documents.len() + known.len());
+        reading.run = run;
+        unread.into_iter().for_each(|document| reading.unread.add(document));
         if base.is_some() {
             if last.base() != base {
                 return Err(Error::BaseUnknown);
@@ -45,12 +54,9 @@ impl Folio {
         if lost > 0 {
             return Err(Error::Unknown(lost));
         }
-        if !reading.faults.is_empty() {
-            return Err(Error::Faults(reading.faults));
-        }
         let mut remarks = reading.remarks();
         remarks.extend(self.unheard(&reading.wishes));
-        let Reading { wishes, pointers, documents, differing, .. } = reading;
+        let Reading { wishes, pointers, documents, differing, faults, unread, .. } = reading;
         let manner = Manner { form, rest, others };
         let settled = last.settled.filter(|(_, then)| *then == manner);
         // What is no longer asked for may be missed by anything.
@@ -58,7 +64,8 @@ impl Folio {
         let settled = settled.filter(|_| base.is_some() || !is_dropped());
         let settled = settled.map(|(entry, _)| Settled { entry, differing });
         let (owner, scope) = (Some(owner), Scope::Manifests);
-        let wanted = Wanted { owner, scope, wishes, pointers, form, rest, others, settled };
+        let wanted =
+            Wanted { owner, scope, wishes, pointers, form, rest, others, settled, faults, unread };
         Ok(Read { wanted, documents, remarks })
     }
 
@@ -68,17 +75,18 @@ impl Folio {
         document: &Document,
         reading: &mut Reading,
     ) -> Result<(), Error> {
-        let read = match self.contents(document, &mut reading.unpacked).await? {
+        let read = match self.contents(document, reading).await? {
             Ok(found) => read(app, document, found),
             Err(what) => Err(vec![what]),
         };
         let read = match read {
-            Ok(read) => self.complete_static(read).await?,
+            Ok(read) => self.complete_static(read, reading.run).await?,
             Err(faults) => Err(faults),
         };
         match read {
             Ok(read) => reading.add(document.digest(), Arc::new(read), News::New),
             Err(faults) => {
+                reading.unread.add(UnreadDocument::of(&document.manifest));
                 let at = |what| Fault { at: document.at.clone(), what };
                 reading.faults.extend(faults.into_iter().map(at));
             }
@@ -90,12 +98,15 @@ impl Folio {
     async fn complete_static(
         &self,
         read: ReadDocument,
+        run: Run,
     ) -> Result<Result<ReadDocument, Vec<String>>, Error> {
         let Asked::Unit(wish) = &read.asked else { return Ok(Ok(read)) };
         let Snapshot::Static(spec) = &wish.spec else { return Ok(Ok(read)) };
-        Ok(match self.missing_file(spec).await? {
-            Some(file) => Err(vec![format!("static '{}' has no file `{file}`", wish.name)]),
-            None => Ok(read),
+        Ok(match self.missing_file(spec).await {
+            Ok(Some(file)) => Err(vec![format!("static '{}' has no file `{file}`", wish.name)]),
+            Ok(None) => Ok(read),
+            Err(StoreError::MissingBlob { .. }) if run == Run::Dry => Ok(read),
+            Err(error) => return Err(error.into()),
         })
     }
 
@@ -118,8 +129,9 @@ impl Folio {
     async fn contents(
         &self,
         document: &Document,
-        unpacked: &mut HashMap<Digest, Digest>,
+        reading: &mut Reading,
     ) -> Result<Result<Found, String>, Error> {
+        let Reading { unpacked, run, .. } = reading;
         let mut found = Found::default();
         for (given, content) in [
             (document.source, &mut found.contents.source),
@@ -135,6 +147,10 @@ impl Folio {
                             let blobs = self.blobs.as_ref();
                             match crate::content::unpack(blobs, archive, self.limits()).await {
                                 Ok(tree) => tree,
+                                // It is something new, whatever it holds.
+                                Err(crate::archive::Error::Store(StoreError::MissingBlob {
+                                    ..
+                                })) if *run == Run::Dry => archive,
                                 Err(crate::archive::Error::Store(error)) => {
                                     return Err(error.into());
                                 }
@@ -178,6 +194,9 @@ pub(super) struct Reading {
     /// The wishes that are not as they were.
     differing: Vec<usize>,
     pub(super) faults: Vec<Fault>,
+    unread: Unread,
+    /// Whether files that are named have to be here: they have not if it is only asked what would happen.
+    run: Run,
     /// The trees of archives.
     unpacked: HashMap<Digest, Digest>,
     /// What folio keeps and does not act on, with how many units say it.
@@ -254,12 +273,10 @@ fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument
     let Some(written) = written else {
         return Err(vec!["it is of a kind that cannot be applied".to_owned()]);
     };
-    let namespace = written.manifest.namespace().unwrap_or_default();
-    if !namespace.is_empty() && namespace != app.as_str() {
-        return Err(vec![format!(
-            "it is in namespace `{namespace}`, and app `{app}` is worked in; \
-             use --app {namespace}, or --force-namespace"
-        )]);
+    let strays = strays(app, &written.manifest);
+    if !strays.is_empty() {
+        let checked = spec::checked(&written.manifest).map_err(said).err();
+        return Err(strays.into_iter().chain(checked.into_iter().flatten()).collect());
     }
     let at = document.at.clone();
     if let Some(asked) = spec::pointer(&written.manifest).map_err(said)? {
@@ -280,6 +297,24 @@ fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument
     let archive = found.archive.filter(|_| matches!(unit.spec, Snapshot::Package(_)));
     let wish = Wish { at, name: unit.name, spec: unit.spec, archive };
     Ok(ReadDocument::new(document, Asked::Unit(Arc::new(wish)), (idle, unknown)))
+}
+
+/// What is in another namespace than the app, which is one of its own.
+fn strays(app: &AppName, manifest: &Manifest) -> Vec<String> {
+    let namespace = manifest.namespace().unwrap_or_default();
+    if !namespace.is_empty() && namespace != app.as_str() {
+        return vec![format!(
+            "it is in namespace `{namespace}`, and app `{app}` is worked in; \
+             use --app {namespace}, or --force-namespace"
+        )];
+    }
+    let stray = |Stray { path, namespace }| {
+        format!(
+            "{path}: it is in namespace `{namespace}`, and nothing outside app `{app}` can be named; \
+             leave it out, or use --force-namespace"
+        )
+    };
+    spec::strays(manifest, app.as_str()).into_iter().map(stray).collect()
 }
 
 /// Everything that is wrong with a manifest, one by one.

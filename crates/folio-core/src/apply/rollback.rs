@@ -1,9 +1,9 @@
 //! Rolls an app back to a group: makes everything what it was in an app version of the past, as one entry.
 //!
 //! Nothing is taken out of the past: what differs gets a new version with the old snapshot, which shares everything it
-//! holds, and all of them have one new id. Triggers that came later go, so that requests are led as they were; other
-//! units that came later stay where they are, since nothing leads to them any more. Aliases and tags say which
-//! versions they mean, and stay. Start at [`Folio::roll_back_group`].
+//! holds, and all of them have one new id. Triggers and static items that came later go, so that requests are answered
+//! as they were; other units that came later stay where they are, since nothing leads to them any more. Aliases and
+//! tags say which versions they mean, and stay. Start at [`Folio::roll_back_group`].
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use folio_model::{
 use super::carry_out::{free_id, publish, remove};
 use super::plan::{Step, Uses};
 use super::removal::Doomed;
-use super::{Applied, AppliedUnit, Error, Fault, Outcome, Run, Scope, Wish, triggers};
+use super::triggers::{self, Within};
+use super::{Applied, AppliedUnit, Error, Fault, Outcome, Run, Scope, Unread, Wish};
 use crate::builder::Builder;
 use crate::history::{self, Moment};
 use crate::ports::{Page, State, StoreError};
@@ -30,7 +31,7 @@ struct Rollback {
     steps: Vec<Step>,
     /// Drafts that are to be what they were.
     drafts: Vec<(UnitKey, Option<Draft>)>,
-    /// Triggers that came later.
+    /// Triggers and static items that came later.
     doomed: Vec<Doomed>,
     unchanged: u64,
     remarks: Vec<String>,
@@ -260,7 +261,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What came later: triggers go, and the rest is told of.
+    /// What came later: what answers requests by itself goes, and the rest is told of.
     fn later(&mut self, was: &[Placement]) -> Result<(), Error> {
         let then: BTreeSet<(Kind, &Name)> =
             was.iter().map(|placement| (placement.kind, &placement.name)).collect();
@@ -269,7 +270,7 @@ impl Planner<'_> {
             for unit in
                 units.filter(|unit| unit.is_visible() && !then.contains(&(kind, &unit.key.name)))
             {
-                if kind == Kind::Trigger {
+                if matches!(kind, Kind::Trigger | Kind::Static) {
                     let versions = self.state.versions(unit.uid, Page::ALL)?;
                     self.rollback.doomed.push(Doomed { unit, versions });
                 } else {
@@ -284,8 +285,9 @@ impl Planner<'_> {
     fn check_triggers(&self) -> Result<(), Error> {
         let own = self.state.units(self.app, Kind::Trigger)?.into_iter();
         let replaced: BTreeSet<UnitUid> = own.map(|unit| unit.uid).collect();
-        let at = (self.app, Scope::Manifests);
-        let faults = triggers::faults(self.state, at, &self.wishes, replaced)?;
+        let unread = Unread::default();
+        let within = Within { app: self.app, scope: Scope::Manifests, unread: &unread };
+        let faults = triggers::faults(self.state, &within, &self.wishes, replaced)?;
         if faults.is_empty() { Ok(()) } else { Err(Error::Faults(faults)) }
     }
 }

@@ -9,17 +9,26 @@ use folio_model::{
 };
 
 use super::plan::place;
+use super::unread::Unread;
 use super::{Error, Fault, Scope, Wish};
 use crate::ports::State;
 use crate::{resolve, route, trigger};
 
+/// Where what triggers name may be.
+pub(super) struct Within<'a> {
+    pub(super) app: &'a AppName,
+    pub(super) scope: Scope,
+    pub(super) unread: &'a Unread,
+}
+
 /// What is wrong with the triggers that are asked for, in the place of others.
 pub(super) fn faults(
     state: &dyn State,
-    (app, scope): (&AppName, Scope),
+    within: &Within<'_>,
     wishes: &[Arc<Wish>],
     replaced: BTreeSet<UnitUid>,
 ) -> Result<Vec<Fault>, Error> {
+    let app = within.app;
     let functions: BTreeSet<&Name> = wishes
         .iter()
         .filter(|wish| wish.spec.kind() == Kind::Function)
@@ -30,7 +39,7 @@ pub(super) fn faults(
     for wish in wishes {
         let Snapshot::Trigger(spec) = &wish.spec else { continue };
         for target in spec.targets() {
-            if let Some(what) = lost(state, (app, scope), &functions, (wish, target))? {
+            if let Some(what) = lost(state, within, &functions, (wish, target))? {
                 faults.push(Fault { at: wish.at.clone(), what });
             }
         }
@@ -52,11 +61,16 @@ pub(super) fn faults(
 /// Why a target leads nowhere, if it does.
 fn lost(
     state: &dyn State,
-    (app, scope): (&AppName, Scope),
+    within: &Within<'_>,
     functions: &BTreeSet<&Name>,
     (wish, target): (&Wish, &Target),
 ) -> Result<Option<String>, Error> {
+    let Within { app, scope, unread } = *within;
     let named = target.name();
+    if named.is_some_and(|name| !functions.contains(name) && unread.may_have(Kind::Function, name))
+    {
+        return Ok(None);
+    }
     let known = match named {
         Some(name) if functions.contains(name) => true,
         Some(name) if scope == Scope::App => {

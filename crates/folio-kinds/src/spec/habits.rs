@@ -66,6 +66,38 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
     Ok(Some(Written { manifest: Manifest::new(Value::Object(object))?, unknown }))
 }
 
+/// The properties of a document that is no manifest, as Fission's own reader would take them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// Those that have a known name, under it. What is `null` is not there.
+    pub known: Map<String, Value>,
+    /// The names of the others.
+    pub unknown: Vec<String>,
+}
+
+/// Takes the properties of a document that has the given names, in any letter case. Texts may be written as numbers.
+pub fn taken(value: Value, names: &[&str]) -> Taken {
+    let mut taken = Taken::default();
+    let Value::Object(entries) = value else { return taken };
+    for (key, value) in renamed(entries, names) {
+        if !names.contains(&key.as_str()) {
+            taken.unknown.push(key);
+            continue;
+        }
+        match value {
+            Value::Null => {}
+            Value::Number(_) | Value::Bool(_) => {
+                taken.known.insert(key, value.to_string().into());
+            }
+            other => {
+                taken.known.insert(key, other);
+            }
+        }
+    }
+    taken.unknown.sort();
+    taken
+}
+
 /// Adds what Fission's schema asks for and its older manifests do not have.
 fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
     if version != FISSION_VERSION {
@@ -178,6 +210,14 @@ mod tests {
         assert_eq!(value["spec"]["functionTimeout"], 5);
         assert_eq!(written.unknown, ["spec.functionName"]);
         written.manifest.store().unwrap();
+    }
+
+    #[test]
+    fn documents_that_are_no_manifests_are_taken_the_same_way() {
+        let value = json!({ "Kind": "ArchiveUploadSpec", "NAME": 27, "include": null, "extra": 1 });
+        let Taken { known, unknown } = taken(value, &["kind", "name", "include"]);
+        assert_eq!(Value::Object(known), json!({ "kind": "ArchiveUploadSpec", "name": "27" }));
+        assert_eq!(unknown, ["extra"]);
     }
 
     #[test]

@@ -63,8 +63,7 @@ pub fn pointer(manifest: &Manifest) -> Result<Option<PointerAsked>, ManifestErro
         return Ok(None);
     }
     let name = manifest.name().ok_or(ManifestError::Unnamed("metadata.name"))?;
-    let hub = manifest.store()?.to_value();
-    manifest.check_values()?;
+    let hub = manifest.check()?.to_value();
     let spec = Fields(hub.get("spec").unwrap_or(&Value::Null));
     let asked = match kind {
         "FunctionAlias" => alias(name, &spec).map(PointerAsked::Alias),

@@ -35,8 +35,7 @@ pub fn unit(manifest: &Manifest, contents: Contents) -> Result<Unit, ManifestErr
     let incomplete = |why: String| ManifestError::Unreadable(why);
     let name = manifest.name().ok_or(ManifestError::Unnamed("metadata.name"))?;
     let name: Name = name.parse().map_err(|error| incomplete(format!("metadata.name: {error}")))?;
-    let stored = manifest.store()?;
-    manifest.check_values()?;
+    let stored = manifest.check()?;
     let idle = idle(&stored.to_value());
     let mut hub = stored.to_value();
     complete(kind, &mut hub, contents);
