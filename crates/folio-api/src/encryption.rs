@@ -16,6 +16,10 @@ use tokio_rustls::server::TlsStream;
 /// Gives the configuration for connections that came to an address of this machine; none if there is none.
 pub type Encryption = Arc<dyn Fn(IpAddr) -> Option<Arc<ServerConfig>> + Send + Sync>;
 
+/// Marks requests that came encrypted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Encrypted;
+
 /// How long a client may take to agree on encryption.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 

@@ -44,7 +44,7 @@ async fn root(request: Request) -> Response {
         let text = format!("The method {} is not allowed for this resource.", request.method());
         return Fault::new(StatusCode::METHOD_NOT_ALLOWED, text).say(Shape::Full);
     }
-    let at = format!("{}/v1", visit::origin(request.headers()));
+    let at = format!("{}/v1", visit::origin(request.headers(), request.extensions()));
     let links = json!([{ "href": at, "target": "v1", "rel": "self" }]);
     let version = json!({ "id": "v1.0", "status": "CURRENT", "links": links });
     found(json!({ "versions": [version] }))

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use folio_core::Folio;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::encryption::{self, Encryption};
+use crate::encryption::{self, Encrypted, Encryption};
 use crate::router::router_until;
 
 /// How long a client may take to send a request's head, or to send the next one on an open connection.
@@ -40,6 +40,10 @@ pub async fn serve(
 ) {
     let (open, closing) = watch::channel(());
     let router = router_until(folio, closing.clone());
+    let router = match encryption {
+        Some(_) => router.layer(Extension(Encrypted)),
+        None => router,
+    };
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);

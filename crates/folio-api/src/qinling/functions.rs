@@ -176,8 +176,11 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
-    let unit = visit.function(visit::identity("id", id)?, To::Change).await?;
+    let unit = visit.function(visit::identity("id", id)?, To::Read).await?;
     refuse_bound(visit, &unit).await?;
+    if unit.app != visit.app {
+        return Err(Fault::not_allowed("Function can only be deleted by its owner."));
+    }
     visit.folio.delete(&visit.caller, &key(&unit), Cascade::No, None).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }

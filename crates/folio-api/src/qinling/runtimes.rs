@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
+use folio_core::Explain as _;
 use folio_core::environment::{EnvironmentFields, EnvironmentView};
 use folio_core::ports::Page;
+use folio_core::ports::runtime::WorkerStatus;
 use folio_core::request::Onto;
 use folio_model::{AppName, Kind, Name, RuntimeKind, UnitKey};
 use serde_json::{Value, json};
@@ -113,19 +115,42 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
     let image = body.text("image")?;
     let changed =
         image.as_ref().is_some_and(|image| runtime.view.spec.image.as_ref() != Some(image));
+    if changed {
+        refuse_at_work(visit, &runtime).await?;
+    }
     let mut annotations = BTreeMap::new();
     annotations.extend(body.text("name")?.map(|name| (NAME.to_owned(), name)));
     annotations.extend(body.text("description")?.map(|text| (DESCRIPTION.to_owned(), text)));
     let kind = image.as_deref().map(language).transpose()?;
     let fields =
         EnvironmentFields { runtime: kind, image, annotations, ..EnvironmentFields::default() };
-    let (key, onto) = (key(&visit.app, runtime.view.name.clone()), (Onto::Existing, None));
-    visit.folio.set_environment(&visit.caller, &key, fields, onto).await?;
+    let key = key(&visit.app, runtime.view.name.clone());
+    // Of those who change the image at the same time one comes first; to the others it is being upgraded.
+    let seen = changed.then_some(runtime.view.revision);
+    let done = visit.folio.set_environment(&visit.caller, &key, fields, (Onto::Existing, seen));
+    done.await.map_err(|error| match error.code().0 {
+        "stale" => Fault::new(StatusCode::CONFLICT, format!("Runtime {id} is not available.")),
+        _ => error.into(),
+    })?;
     let mut body = shown(visit, &by_name(visit, &visit.app, &key.name).await?).await?;
     if changed {
         body["status"] = json!("upgrading");
     }
     Ok(found(body))
+}
+
+/// Refuses to put another image under functions that have workers.
+async fn refuse_at_work(visit: &Visit, runtime: &Runtime) -> Outcome<()> {
+    let status = visit.folio.status().runtime.unwrap_or_default();
+    let serves = |worker: &WorkerStatus| {
+        let mine = worker.app.as_ref() == Some(&visit.app) && worker.function.is_some();
+        mine && worker.environment == runtime.view.name
+    };
+    if status.workers.iter().any(serves) {
+        let text = format!("Runtime {} is still in use by functions.", runtime.id);
+        return Err(Fault::not_allowed(text));
+    }
+    Ok(())
 }
 
 async fn delete(visit: &Visit, id: &str) -> Outcome {
@@ -135,7 +160,7 @@ async fn delete(visit: &Visit, id: &str) -> Outcome {
     if functions.iter().any(uses) {
         return Err(Fault::not_allowed(format!("Runtime {id} is still in use.")));
     }
-    if runtime.view.built_in {
+    if BUILT_IN.contains(&runtime.view.name.as_str()) {
         return Err(Fault::not_allowed(format!("Runtime {id} is built in.")));
     }
     let key = key(&visit.app, runtime.view.name);

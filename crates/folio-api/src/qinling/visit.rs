@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, header};
 use bytes::Bytes;
 use folio_core::token::{self, Token};
 use folio_core::view::UnitView;
@@ -15,6 +15,7 @@ use super::body::{self, Object};
 use super::calls;
 use super::fault::{Fault, Outcome};
 use crate::decode;
+use crate::encryption::Encrypted;
 
 /// Bytes of one body: a package of 50 MiB and what is around it.
 const BODY_BYTES_MAX: usize = 52 * 1024 * 1024;
@@ -67,7 +68,7 @@ impl Visit {
             query: body::pairs(parts.uri.query().unwrap_or_default()),
             content_type: text(header::CONTENT_TYPE),
             body,
-            origin: origin(&parts.headers),
+            origin: origin(&parts.headers, &parts.extensions),
         })
     }
 
@@ -161,9 +162,10 @@ pub(super) enum To {
 }
 
 /// Where a client found this server.
-pub(super) fn origin(headers: &HeaderMap) -> String {
+pub(super) fn origin(headers: &HeaderMap, extensions: &Extensions) -> String {
+    let scheme = if extensions.get::<Encrypted>().is_some() { "https" } else { "http" };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    format!("http://{}", host.unwrap_or("127.0.0.1:7070"))
+    format!("{scheme}://{}", host.unwrap_or("127.0.0.1:7070"))
 }
 
 /// An identity in a path.

@@ -1,17 +1,27 @@
 //! A platform, and a client that speaks as Qinling's does. Every refusal has to be one it can read.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use folio_api::router;
+use folio_core::logs::Logs;
+use folio_core::{Folio, Settings};
+use folio_store::{MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
+use folio_testkit::clock::TestClock;
+use folio_testkit::vault::TestVault;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use super::stub::Stub;
 use crate::client::World;
 
 pub(crate) struct Face {
     pub(crate) world: World,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) stub: Arc<Stub>,
     router: Router,
     token: String,
 }
@@ -50,9 +60,53 @@ impl Said {
 
 impl Face {
     pub(crate) async fn new() -> Self {
-        let world = World::memory().await;
-        let (router, token) = (router(world.folio.clone()), world.token.clone());
-        Self { world, router, token }
+        Self::with(Settings::default()).await
+    }
+
+    /// One with other settings.
+    pub(crate) async fn with(settings: Settings) -> Self {
+        let clock = Arc::new(TestClock::new(7));
+        let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
+        let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
+        let settings = Settings { grace: Duration::ZERO, ..settings };
+        let ledger = Arc::new(MemoryLedger::new(index));
+        let folio = Folio::new(ledger, Arc::new(blobs), clock.clone(), settings);
+        let logs = Arc::new(Logs::new(64 * 1024));
+        let (stub, queue) = (Arc::new(Stub::new(logs.clone())), Arc::new(MemoryQueue::default()));
+        let folio = folio.with_runtime(stub.clone(), queue.clone(), logs).with_executions(queue);
+        let folio = folio.with_vault(Arc::new(TestVault));
+        let token = folio.draw_token();
+        folio.admit(&"ada".parse().unwrap(), &token).await.unwrap();
+        let world = World::with(folio, token.reveal(), None);
+        let (router, token) = (world.router.clone(), world.token.clone());
+        Self { world, clock, stub, router, token }
+    }
+
+    /// Lets time pass, has what is due started, and waits for every execution's end.
+    pub(crate) async fn pass(&self, seconds: i64) {
+        self.clock.jump(seconds);
+        self.world.folio.take_jobs().await.unwrap();
+        let ended = async {
+            let running = async || self.get("/executions?status=running").await.with(200);
+            while running().await["executions"] != json!([]) {
+                tokio::task::yield_now().await;
+            }
+        };
+        self.world.folio.run_executions(ended).await.unwrap();
+    }
+
+    /// The executions whose description has a text.
+    pub(crate) async fn described(&self, text: &str) -> Vec<Value> {
+        let text = text.replace(' ', "%20");
+        let listed = self.get(&format!("/executions?description=has:{text}")).await.with(200);
+        listed["executions"].as_array().unwrap().clone()
+    }
+
+    /// What an execution printed.
+    pub(crate) async fn log(&self, execution: &Value) -> String {
+        let said = self.get(&format!("/executions/{}/log", id(execution))).await;
+        assert_eq!(said.status, 200);
+        String::from_utf8(said.bytes).unwrap()
     }
 
     /// The same for whoever has another token.
@@ -158,6 +212,11 @@ impl Face {
         let made = self.post(&format!("/functions/{id}/versions"), json!({})).await.with(201);
         made["version_number"].as_u64().unwrap()
     }
+}
+
+/// The id of something that was made or found.
+pub(crate) fn id(of: &Value) -> &str {
+    of["id"].as_str().unwrap_or_else(|| panic!("{of}"))
 }
 
 /// A zip with one file `main.py`, stored as it is.

@@ -1,6 +1,8 @@
 //! What nobody should send. The answer is always one the client can read, and nothing is changed.
 
-use super::face::Face;
+use serde_json::{Value, json};
+
+use super::face::{Face, id, zip};
 
 const PATHS: [&str; 9] = [
     "/runtimes",
@@ -49,6 +51,128 @@ async fn bad_bodies_are_client_errors_everywhere() {
         }
     }
     assert_eq!(face.world.entries(), before, "nothing was changed");
+}
+
+/// Everything that there is one of: its path and the fields that a change of it reads.
+async fn everything(face: &Face) -> Vec<(String, Vec<&'static str>)> {
+    let function = face.function("def main(): return 1").await;
+    face.publish(&function).await;
+    let at = format!("/functions/{function}");
+    let runtime = face.get(&at).await.with(200)["runtime_id"].as_str().unwrap().to_owned();
+    let alias = json!({ "name": "prod", "function_id": function, "function_version": 1 });
+    face.post("/aliases", alias).await.with(201);
+    let job = json!({ "function_alias": "prod", "pattern": "0 0 * * *" });
+    let job = face.post("/jobs", job).await.with(201);
+    let hook = face.post("/webhooks", json!({ "function_id": function })).await.with(201);
+    let job_fields =
+        vec!["name", "function_input", "status", "pattern", "next_execution_time", "function_id"];
+    vec![
+        (format!("{at}/versions/1"), vec!["description"]),
+        (format!("/runtimes/{runtime}"), vec!["name", "description", "image"]),
+        ("/aliases/prod".to_owned(), vec!["function_id", "function_version", "description"]),
+        (format!("/jobs/{}", id(&job)), job_fields),
+        (
+            format!("/webhooks/{}", id(&hook)),
+            vec!["function_id", "function_version", "function_alias", "description"],
+        ),
+        (at, vec!["name", "description", "entry", "code", "cpu", "memory_size", "timeout"]),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_there_is_not_changed_by_what_makes_no_sense() {
+    let face = Face::new().await;
+    let everything = everything(&face).await;
+    let before = face.world.entries();
+    let deep = "[".repeat(100_000);
+    for (path, fields) in &everything {
+        let seen = face.get(path).await.with(200);
+        for body in ["{", "[]", "7", "\"x\"", "null", "\u{0}", &deep] {
+            let said = face.call("PUT", path, body).await;
+            assert_eq!(said.status, 400, "{path} {body:.40}");
+        }
+        let is_function = path.starts_with("/functions/") && !path.contains("versions");
+        for field in
+            fields.iter().filter(|field| **field != "function_id" || !path.contains("jobs"))
+        {
+            for odd in [json!({ "a": [] }), json!([1]), json!(true), json!(-1.5), json!("\u{0}?")] {
+                // Code may say more than is known of it.
+                if *field == "code" && odd.is_object() {
+                    continue;
+                }
+                // A text that is one may say anything.
+                if ["name", "description", "entry", "function_input"].contains(field)
+                    && odd.is_string()
+                {
+                    continue;
+                }
+                let said = face.put(path, json!({ (*field): odd })).await;
+                let text = String::from_utf8_lossy(&said.bytes);
+                assert!([400, 404].contains(&said.status), "{path} {field} {odd}: {text}");
+            }
+            let nothing = face.put(path, json!({ (*field): null })).await.with(200);
+            assert_eq!(nothing, seen, "{path} {field}: null means not given");
+        }
+        if !is_function {
+            let said = face.put(path, json!({ "colour": 1 })).await;
+            said.refused(400, "Unknown attribute for argument");
+            face.call("PUT", path, "").await.refused(400, "Missing argument");
+        }
+        assert_eq!(face.get(path).await.with(200), seen, "{path}");
+        for method in ["POST", "PATCH"] {
+            let said = face.call(method, path, "{}").await;
+            assert_eq!(said.status, 405, "{method} {path}");
+        }
+    }
+    assert_eq!(face.world.entries(), before, "nothing was changed");
+    for (path, _) in &everything {
+        let unknown = path.replace(|c: char| c.is_ascii_digit(), "x");
+        if unknown == *path {
+            continue;
+        }
+        for method in ["GET", "PUT", "DELETE"] {
+            let said = face.call(method, &unknown, "{}").await;
+            assert!([400, 404].contains(&said.status), "{method} {unknown}: {}", said.status);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_before_it_is_read_to_its_end() {
+    let face = Face::new().await;
+    let function = face.function("def main(): return 1").await;
+    let before = face.world.entries();
+    let huge = "x".repeat(53 * 1024 * 1024);
+    let at = format!("/functions/{function}");
+    for (method, path) in [("POST", "/functions"), ("PUT", &*at), ("POST", "/executions")] {
+        face.call(method, path, &huge).await.refused(413, "The request body is too large.");
+    }
+    let package = vec![0; 53 * 1024 * 1024];
+    let said = face.form(("PUT", &at), &[("source", "package")], Some(&package)).await;
+    said.refused(413, "The request body is too large.");
+    let limit = usize::try_from(face.world.folio.limits().execution_input_bytes_max).unwrap();
+    let input = "y".repeat(limit + 1);
+    let refuse = async |path: &str, body: Value| {
+        let said = face.post(path, body).await;
+        assert!([400, 413].contains(&said.status), "{path}: {}", said.status);
+    };
+    refuse("/executions", json!({ "function_id": function, "input": input })).await;
+    let job = json!({ "function_id": function, "pattern": "0 0 * * *", "function_input": input });
+    refuse("/jobs", job).await;
+    let limit = usize::try_from(face.world.folio.limits().text_bytes_max).unwrap();
+    let long = "z".repeat(limit + 1);
+    refuse("/webhooks", json!({ "function_id": function, "description": long })).await;
+    let alias = json!({ "name": "prod", "function_id": function, "description": long });
+    refuse("/aliases", alias).await;
+    refuse("/aliases", json!({ "name": long, "function_id": function })).await;
+    assert_eq!(face.world.entries(), before, "nothing was changed");
+    let hook = face.post("/webhooks", json!({ "function_id": function })).await.with(201);
+    let invoke = format!("/webhooks/{}/invoke", id(&hook));
+    face.call("POST", &invoke, &format!("{{\"a\": \"{input}\"}}")).await.refused(413, "too large");
+    assert_eq!(face.get("/executions").await.with(200)["executions"], json!([]));
+    // As much as is allowed is.
+    let most = zip(&format!("# {}", "y".repeat(1024 * 1024)));
+    face.form(("PUT", &at), &[("source", "package")], Some(&most)).await.with(200);
 }
 
 #[tokio::test]

@@ -25,8 +25,7 @@ pub(super) struct Code {
 impl Code {
     /// Reads what a new function says. Only packages can be run here.
     pub(super) fn read(text: &str) -> Outcome<Self> {
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| Fault::invalid(format!("Invalid input, {error}")))?;
+        let value = object(text)?;
         match value["source"].as_str() {
             Some("package") => {}
             Some("image") => {
@@ -49,17 +48,34 @@ impl Code {
                 ));
             }
         }
-        Ok(Self { md5: value["md5sum"].as_str().map(str::to_owned) })
+        Self::of(&value)
     }
 
     /// Reads what a function is to become, which is always the same kind of code.
     pub(super) fn update(text: &str) -> Outcome<Self> {
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| Fault::invalid(format!("Invalid input, {error}")))?;
-        match value["source"].as_str() {
-            None | Some("package") => Ok(Self { md5: value["md5sum"].as_str().map(str::to_owned) }),
-            Some(_) => Err(Fault::invalid("The function code type can not be changed.")),
+        let value = object(text)?;
+        match &value["source"] {
+            Value::Null => Self::of(&value),
+            Value::String(source) if source == "package" => Self::of(&value),
+            _ => Err(Fault::invalid("The function code type can not be changed.")),
         }
+    }
+
+    fn of(value: &Value) -> Outcome<Self> {
+        match &value["md5sum"] {
+            Value::Null => Ok(Self { md5: None }),
+            Value::String(md5) => Ok(Self { md5: Some(md5.clone()) }),
+            _ => Err(Fault::invalid("Invalid input, md5sum is no text")),
+        }
+    }
+}
+
+fn object(text: &str) -> Outcome<Value> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| Fault::invalid(format!("Invalid input, {error}")))?;
+    match value {
+        Value::Object(_) => Ok(value),
+        _ => Err(Fault::invalid("Invalid input, the code is no object")),
     }
 }
 
