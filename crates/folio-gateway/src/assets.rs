@@ -3,6 +3,7 @@
 
 mod answer;
 mod encode;
+mod fingerprint;
 mod kept;
 mod ranges;
 
@@ -12,6 +13,7 @@ use folio_core::serving::{Asset, AssetEntry, AssetFile, Shown};
 
 pub(crate) use self::answer::{Asked, Caching};
 pub(crate) use self::encode::Encoder;
+pub(crate) use self::fingerprint::is_fingerprinted;
 pub(crate) use self::kept::Kept;
 
 /// The static items of a release, those with the longest path first.
@@ -147,39 +149,9 @@ pub(crate) fn is_file_like(path: &str) -> bool {
     }
 }
 
-/// Whether a file's name changes with what it holds, as builders of sites name files: `app.3f9a1c2b.js`, `app-BQz1k8fL.js`.
-pub(crate) fn is_fingerprinted(path: &str) -> bool {
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let Some((stem, _ending)) = last.rsplit_once('.') else { return false };
-    let mark = stem.rsplit(['.', '-']).next().filter(|mark| mark.len() < stem.len());
-    mark.is_some_and(|mark| {
-        let plain = mark.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let digits = mark.bytes().filter(u8::is_ascii_digit).count();
-        let letters = mark.bytes().filter(u8::is_ascii_alphabetic).count();
-        plain && mark.len() >= 8 && digits > 0 && letters > 0
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_change_with_the_file_are_told_from_others() {
-        for path in ["/a/app.3f9a1c2b.js", "/app-BQz1k8fL.js", "/x.0123456789abcdef.css"] {
-            assert!(is_fingerprinted(path), "{path}");
-        }
-        for path in [
-            "/app.js",
-            "/jquery-3.7.1.min.js",
-            "/2024-01-01.html",
-            "/3f9a1c2b.js",
-            "/a.deadbeef.css",
-            "/",
-        ] {
-            assert!(!is_fingerprinted(path), "{path}");
-        }
-    }
 
     #[test]
     fn files_are_told_from_pages() {
