@@ -41,7 +41,7 @@ async fn pause() {
 }
 
 /// A queue that can be abandoned before and after every step.
-struct Slow(MemoryQueue);
+pub(crate) struct Slow(pub(crate) MemoryQueue);
 
 #[async_trait]
 impl Queue for Slow {

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use self::document::{Block, Document, Step};
-pub use self::session::{Session, clients};
+pub use self::session::{Session, Time, clients};
 
 /// Runs one transcript against a fresh server of the given program.
 ///
@@ -18,7 +18,7 @@ pub use self::session::{Session, clients};
 /// `\` goes on); what follows is its output, standard output and error together, then `[exit N]` if it failed.
 /// `[..]` matches anything within a line, a line `...` any lines. A block with `file=NAME` in its mark is
 /// written to that file. `<!-- serve: FLAGS -->` gives the server flags; with `<!-- requires: kubectl >= 1.26 -->`
-/// nothing is run where kubectl is older. `[DIR]` and `[URL]` stand for where
+/// nothing is run where kubectl is older, and standard error says so. `[DIR]` and `[URL]` stand for where
 /// it all happens. With `FOLIO_BLESS=1`, outputs that do not match are written into the transcript.
 pub fn run(program: &Path, transcript: &Path) -> Result<()> {
     run_with(program, transcript, &[])

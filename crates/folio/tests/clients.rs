@@ -10,6 +10,16 @@ fn the_client_of_openstack_works_as_it_comes() {
 }
 
 #[test]
+fn every_option_of_its_commands_works() {
+    check("qinling-options.md");
+}
+
+#[test]
+fn a_token_says_which_project_it_works_in() {
+    check("qinling-access.md");
+}
+
+#[test]
 fn functions_of_openstack_run_within_their_limits() {
     check("qinling-limits.md");
 }

@@ -14,8 +14,18 @@ use super::document::version_of;
 pub struct Session {
     directory: tempfile::TempDir,
     program: PathBuf,
+    time: Time,
     flags: Vec<String>,
     server: Option<Server>,
+}
+
+/// Where a server has time and chance from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// A script: the same in every run, and from its start again when the server is started again.
+    Scripted,
+    /// The machine, which does not stand still while no server runs.
+    Real,
 }
 
 /// A running server.
@@ -29,11 +39,16 @@ struct Server {
 impl Session {
     /// Starts a server on a fresh data directory, with time and chance that are the same in every run.
     pub fn start(program: &Path, flags: &[String]) -> Result<Self> {
+        Self::start_in(program, flags, Time::Scripted)
+    }
+
+    /// Starts a server on a fresh data directory, with time and chance from a place.
+    pub fn start_in(program: &Path, flags: &[String], time: Time) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         std::fs::create_dir(directory.path().join("work"))?;
         std::fs::create_dir(directory.path().join("tools"))?;
         let (program, flags) = (program.to_owned(), flags.to_vec());
-        let mut session = Self { directory, program, flags, server: None };
+        let mut session = Self { directory, program, time, flags, server: None };
         session.start_again()?;
         Ok(session)
     }
@@ -48,7 +63,11 @@ impl Session {
         self.stop();
         let mut process = command(&self.program)
             .args(["serve", "--listen", "127.0.0.1:0", "--gateway", "127.0.0.1:0"])
-            .args(["--scripted-clock", "1", "--data"])
+            .args(match self.time {
+                Time::Scripted => &["--scripted-clock", "1"][..],
+                Time::Real => &[],
+            })
+            .arg("--data")
             .arg(self.data())
             .args(&self.flags)
             .stdin(Stdio::null())
