@@ -1,5 +1,7 @@
 //! folio's objects as types of the Rust client of Kubernetes, as somebody who writes a controller for them would have them.
 
+pub mod own;
+
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,5 +1,6 @@
 //! The Rust client of Kubernetes, unmodified, against a real server.
 
+mod own;
 mod server;
 
 use std::time::Duration;
