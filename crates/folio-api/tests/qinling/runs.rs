@@ -79,7 +79,7 @@ async fn every_end_is_201_with_its_status() {
     let ends = [
         (CallError::Unavailable("no python".to_owned()), "error", "no python"),
         (CallError::Stopping, "error", "the server is stopping"),
-        (CallError::Failed, "failed", "Function execution failed."),
+        (CallError::Failed, "failed", "Function invocation error"),
         (CallError::Timeout(second), "failed", "Function execution timeout."),
         (CallError::Crashed("killed".to_owned()), "failed", "too much resource consumption"),
         (CallError::Load("No module named 'b'".to_owned()), "failed", "No module named 'b'"),
