@@ -160,6 +160,34 @@ fn a_port_that_others_can_reach_is_encrypted_and_real_clients_come_in() {
 }
 
 #[test]
+fn webhooks_are_told_as_clients_find_the_server() {
+    let public = ["--listen", "127.0.0.1:0", "--public-url", "https://functions.example/"];
+    let ports = [
+        (Server::start(&["--listen", "127.0.0.1:0", "--control-tls"]), None),
+        (Server::start(&["--listen", "127.0.0.1:0"]), None),
+        (Server::start(&public), Some("https://functions.example")),
+    ];
+    for (server, expected) in &ports {
+        let url = server.url();
+        server.works("echo 'module.exports = async () => ({status: 200})' > hello.js");
+        let make = "fn version create --name hello --env nodejs --code hello.js";
+        server.works(&format!("folio --server {url} {make}"));
+        let id = server.works(&format!("folio --server {url} webhook create --function hello"));
+        let curl = "curl -sSf --cacert $FOLIO_DATA/ca.crt -H \"X-Auth-Token: $(cat $FOLIO_DATA/admin.token)\"";
+        let curl = if url.starts_with("https:") {
+            curl.to_owned()
+        } else {
+            curl.replace("--cacert $FOLIO_DATA/ca.crt", "")
+        };
+        let listed = server.works(&format!("{curl} {url}/v1/webhooks"));
+        let hook = format!("{}/v1/webhooks/{}/invoke", expected.unwrap_or(url), id.trim());
+        assert!(listed.contains(&format!("\"{hook}\"")), "{hook}: {listed}");
+        let root = server.works(&format!("{curl} {url}/"));
+        assert!(root.contains(&format!("\"{url}/v1\"")), "{root}");
+    }
+}
+
+#[test]
 fn whoever_does_not_know_the_authority_is_not_taken_in() {
     let server = Server::start(&["--listen", "127.0.0.1:0", "--control-tls"]);
     let other = Server::start(&["--listen", "127.0.0.1:0", "--control-tls"]);
