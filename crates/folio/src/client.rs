@@ -377,6 +377,18 @@ pub(crate) fn is_forgotten(error: &anyhow::Error) -> bool {
     problem.is_some_and(|problem| problem.code.as_deref() == Some("documents_unknown"))
 }
 
+/// What a server found wrong with manifests, one by one; nothing if it refused them for another reason.
+pub(crate) fn wrong(error: &anyhow::Error) -> Vec<Cause> {
+    let Some(problem) = error.downcast_ref::<Problem>() else { return Vec::new() };
+    let mut causes = problem.causes.clone();
+    if problem.code.as_deref() == Some("owned_by_another") {
+        for cause in &mut causes {
+            cause.what.push_str("; rename it, or take it over with --allowconflicts");
+        }
+    }
+    causes
+}
+
 /// Whether a release that was named is not there, or no longer.
 pub(crate) fn is_unreleased(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<Problem>();

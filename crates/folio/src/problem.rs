@@ -22,12 +22,26 @@ pub(crate) struct Problem {
 }
 
 /// One of several things that are wrong.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Cause {
     /// Where it is written.
     pub(crate) at: String,
     /// What is wrong.
     pub(crate) what: String,
+}
+
+impl Cause {
+    /// Where it is, in the order of files, lines and columns.
+    pub(crate) fn place(&self) -> (String, Vec<u64>) {
+        let (mut file, mut numbers) = (self.at.as_str(), Vec::new());
+        while let Some((rest, number)) = file.rsplit_once(':')
+            && let Ok(number) = number.parse()
+        {
+            numbers.insert(0, number);
+            file = rest;
+        }
+        (file.to_owned(), numbers)
+    }
 }
 
 /// Something that stands in the way.

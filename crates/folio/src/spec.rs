@@ -4,17 +4,21 @@
 mod again;
 mod app;
 mod archives;
+mod batch;
 mod directory;
 mod fetch;
 mod files;
 mod git;
+mod manifest;
 mod memory;
 mod save;
 mod send;
+mod walk;
 
 pub(crate) use self::again::{News, Whose, look};
 pub(crate) use self::app::{APP_FILE, AppManifest, STARTER, static_name};
-pub(crate) use self::directory::{CONFIG_FILE, Manifest, Recall, Spec};
+pub(crate) use self::directory::{CONFIG_FILE, Recall, Spec};
 pub(crate) use self::git::{Labels, provenance};
+pub(crate) use self::manifest::Manifest;
 pub(crate) use self::save::{Sheet, save};
-pub(crate) use self::send::{Uploaded, Wanted, is_forgotten, send, upload};
+pub(crate) use self::send::{Prepared, Wanted, is_forgotten, prepare, send};

@@ -1,5 +1,6 @@
 //! Applying a directory again, with what is remembered here and on the server, and without.
 
+mod flags;
 mod sent;
 
 use std::path::Path;

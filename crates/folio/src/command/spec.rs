@@ -282,6 +282,9 @@ Manifests of functions, packages, environments and triggers, and of the archives
 /// The deployment of a directory.
 fn owner(spec: &Spec) -> Result<Owner> {
     spec.deployment.clone().ok_or_else(|| {
+        if let Some(refusal) = spec.refusal() {
+            return refusal;
+        }
         let file = spec.directory.join(CONFIG_FILE);
         let problem = Problem::new(format!(
             "nothing says which deployment `{}` is",
@@ -294,7 +297,7 @@ fn owner(spec: &Spec) -> Result<Owner> {
 async fn validate(session: &Session, command: Validate) -> Result<()> {
     let Validate { place, allowconflicts } = command;
     let ignore = place.specignore.as_deref();
-    let spec = Spec::read_with(&place.specdir, ignore, Recall::Afresh(None))?;
+    let spec = Spec::gather(&place.specdir, ignore, Recall::Afresh(None))?;
     let deployment = owner(&spec)?;
     output::talk(&show::resources(&spec, &deployment));
     warn(&spec.remarks);
@@ -346,11 +349,8 @@ fn config(directory: &Path) -> Result<Owner> {
     let text = text.with_context(|| format!("cannot read `{}`", path.display()))?;
     let value: Value = serde_saphyr::from_str(&text)
         .with_context(|| format!("`{}` makes no sense", path.display()))?;
-    let word = |key: &str| match &value[key] {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => String::new(),
-    };
+    let taken = folio_kinds::spec::taken(value, &["uid", "name"]).known;
+    let word = |key: &str| taken.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Owner { uid: word("uid"), name: word("name") })
 }
 

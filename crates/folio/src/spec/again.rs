@@ -11,7 +11,7 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use folio_core::apply::{Applied, KnownDocument};
+use folio_core::apply::{Applied, KnownDocument, Run};
 use folio_core::ports::{Clock, SystemClock};
 use folio_core::request::ContentRef;
 use folio_core::view::Done;
@@ -19,9 +19,11 @@ use folio_model::{AppName, Digest, Owner};
 
 use self::record::{Archive, Files, Package, Record};
 use super::archives::Held;
-use super::directory::{Manifest, Side, Spec};
+use super::batch::Batch;
+use super::directory::Spec;
 use super::fetch::Origin;
-use super::files::{self, OnServer};
+use super::files::OnServer;
+use super::manifest::{Manifest, Side};
 use super::send::{self, Documents, Wanted};
 use crate::command::Session;
 use crate::content::Item;
@@ -56,9 +58,10 @@ pub(crate) struct News {
     is_new: bool,
 }
 
-/// Looks whether only files of packages differ from what was applied, and uploads those. None if more does, or if
-/// anything is wrong.
-pub(crate) async fn look(whose: Whose<'_>) -> Option<News> {
+/// Looks whether only files of packages differ from what was applied, and uploads those if something is to happen. None
+/// if more does, or if anything is wrong. The manifests were found right as they are, so that little is lost if they no
+/// longer are; much to upload is left to whoever has them checked first.
+pub(crate) async fn look(whose: Whose<'_>, run: Run) -> Option<News> {
     let path = whose.path()?;
     let began = SystemClock.now().as_nanosecond();
     let mut record = Record::decode(&memory::load(&path)?)?;
@@ -68,7 +71,14 @@ pub(crate) async fn look(whose: Whose<'_>) -> Option<News> {
     let (places, held) = held(&record, changed, whose.directory)?;
     let stamps: Vec<_> = held.iter().map(stamp).collect();
     let on_behalf = (whose.directory, Some("again"));
-    let uploaded = files::upload_held(whose.session, on_behalf, held).await.ok()?;
+    let mut batch = Batch::name(whose.session, on_behalf, held).await.ok()?;
+    let uploaded = match run {
+        Run::Dry => batch.contents().to_vec(),
+        Run::Real if batch.is_slight() || batch.is_there(whose.session).await.ok()? => {
+            batch.send(whose.session).await.ok()?
+        }
+        Run::Real => return None,
+    };
     for ((place, stamp), content) in places.into_iter().zip(stamps).zip(uploaded) {
         let archive = &mut record.archives[place];
         others[place] = archive.content != content;

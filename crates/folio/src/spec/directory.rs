@@ -1,28 +1,27 @@
 //! Reads the files of a spec directory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use folio_core::apply::UnreadDocument;
 use folio_core::ports::{Clock, SystemClock};
-use folio_kinds::spec::{self, Document};
+use folio_kinds::spec::{self, Document, Taken};
 use folio_kinds::{ManifestError, Mismatch};
-use folio_model::{Digest, Owner};
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use folio_model::Owner;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::archives::ArchiveSpec;
 use super::fetch::{self, Origin};
+use super::manifest::{Manifest, Said, Side};
 use super::memory::{Known, Memory};
+use super::walk::{self, Found};
 use crate::memory::Stamp;
 use crate::problem::{Cause, Problem};
 
 /// The file that says whose a deployment is.
 pub(crate) const CONFIG_FILE: &str = "fission-deployment-config.yaml";
-
-/// The file with patterns of files that are not part of the spec.
-const IGNORE_FILE: &str = ".specignore";
 
 /// Kinds that the command line understands by itself.
 const ARCHIVE: &str = "ArchiveUploadSpec";
@@ -57,6 +56,14 @@ pub(crate) struct Spec {
     /// Whether nothing is to be taken for known.
     pub(super) afresh: bool,
     pub(super) causes: Vec<Cause>,
+    /// What could not be read.
+    pub(super) unread: Vec<UnreadDocument>,
+    /// The manifests that are wrong, without what is wrong with them, so that the rest of them can be checked.
+    pub(crate) rests: Vec<Manifest>,
+    /// The archives that manifests name which could not be read.
+    pub(super) named: BTreeSet<String>,
+    /// Whether something that could not be read may be an archive, or name one.
+    pub(super) is_unsure: bool,
 }
 
 /// What to make of what is remembered.
@@ -91,94 +98,6 @@ pub(super) enum Holds {
     Remark(String),
 }
 
-/// One manifest of a unit.
-#[derive(Debug)]
-pub(crate) struct Manifest {
-    /// Where it is written: file, line and column.
-    pub(crate) at: String,
-    /// The file it is in.
-    pub(crate) file: PathBuf,
-    pub(super) said: Said,
-    /// The archive that one of its parts is, where the manifest itself does not say so.
-    pub(super) content: Option<(Side, String)>,
-}
-
-/// What a manifest says.
-#[derive(Debug)]
-pub(super) enum Said {
-    /// It was read now; this is it in the form of its version.
-    Now(Value),
-    /// It was sent before and did not change since.
-    Before(Before),
-}
-
-/// What is remembered of a manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Before {
-    /// What it is named by.
-    pub(super) digest: Digest,
-    /// The archives that its parts are made of.
-    pub(super) archives: [Option<String>; 2],
-}
-
-/// The parts of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Side {
-    Source,
-    Deployment,
-}
-
-impl Side {
-    pub(super) const ALL: [Self; 2] = [Self::Source, Self::Deployment];
-
-    /// The field of a manifest.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Deployment => "deployment",
-        }
-    }
-}
-
-impl Manifest {
-    /// What it says, if it was read now.
-    pub(crate) fn value(&self) -> &Value {
-        match &self.said {
-            Said::Now(value) => value,
-            Said::Before(_) => &Value::Null,
-        }
-    }
-
-    /// As [`Self::value`], to be changed.
-    pub(crate) fn value_mut(&mut self) -> Option<&mut Value> {
-        match &mut self.said {
-            Said::Now(value) => Some(value),
-            Said::Before(_) => None,
-        }
-    }
-
-    /// What a part of a package says about its files.
-    pub(super) fn part(&self, side: Side) -> &Value {
-        &self.value()["spec"][side.word()]
-    }
-
-    /// Where the files of a part come from.
-    pub(super) fn origin(&self, side: Side) -> Result<Origin, String> {
-        if let Some((own, archive)) = &self.content {
-            let archive = (*own == side).then(|| archive.clone());
-            return Ok(archive.map_or(Origin::Nothing, Origin::Archive));
-        }
-        match &self.said {
-            Said::Now(value) if value["kind"] != "Package" => Ok(Origin::Nothing),
-            Said::Now(_) => fetch::origin(self.part(side)),
-            Said::Before(Before { archives: [source, deployment], .. }) => {
-                let archive = if side == Side::Source { source } else { deployment };
-                Ok(archive.clone().map_or(Origin::Nothing, Origin::Archive))
-            }
-        }
-    }
-}
-
 #[derive(Deserialize)]
 struct DeploymentConfig {
     #[serde(deserialize_with = "word")]
@@ -199,11 +118,16 @@ fn word<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Strin
 impl Spec {
     /// Reads a directory, or says everything that is wrong with its files.
     pub(crate) fn read(directory: &Path, ignore_file: Option<&Path>) -> Result<Self> {
-        Self::read_with(directory, ignore_file, Recall::Nothing)
+        let spec = Self::gather(directory, ignore_file, Recall::Nothing)?;
+        match spec.refusal() {
+            Some(refusal) => Err(refusal),
+            None => Ok(spec),
+        }
     }
 
-    /// As [`Self::read`], but leaves out what is remembered and did not change since.
-    pub(crate) fn read_with(
+    /// Reads what can be read of a directory, but for what is remembered and did not change since, and notes what is
+    /// wrong with the rest.
+    pub(crate) fn gather(
         directory: &Path,
         ignore_file: Option<&Path>,
         recall: Recall<'_>,
@@ -213,10 +137,11 @@ impl Spec {
             return Err(problem.hint("make one with `folio spec init`, or name it").into());
         }
         let began = SystemClock.now().as_nanosecond();
-        let (ignored, ignoring) = ignored(directory, ignore_file)?;
-        let mut found = Found { files: Vec::new(), guides: Some(ignoring.into_iter().collect()) };
-        walk(directory, &ignored, &mut found)?;
-        let Found { mut files, guides } = found;
+        let (ignored, ignoring) = walk::ignored(directory, ignore_file)?;
+        let guides = Some(ignoring.into_iter().collect());
+        let mut found = Found { guides, ..Found::default() };
+        walk::walk(directory, &ignored, &mut found)?;
+        let Found { mut files, guides, links } = found;
         // As bytes, which is sooner done than part by part.
         files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
         let mut memory = match recall {
@@ -240,17 +165,17 @@ impl Spec {
             spec.file(file, memory.as_mut())?;
         }
         spec.memory = memory;
+        let unfollowed = |link: &PathBuf| {
+            format!("{} is a link to a directory, which is not followed", link.display())
+        };
+        spec.remarks.extend(links.iter().map(unfollowed));
         spec.check_archives();
-        if spec.causes.is_empty() {
-            return Ok(spec);
-        }
-        let count = spec.causes.len();
-        let things = if count == 1 { "thing is" } else { "things are" };
-        let problem = Problem::new(format!("{count} {things} wrong with the specs"));
-        let them = if count == 1 { "it" } else { "them all" };
-        let hint = format!("mend {them}; nothing was changed");
-        let problem = problem.causes(spec.causes).hint(hint);
-        Err(problem.into())
+        Ok(spec)
+    }
+
+    /// What is wrong with it, if anything is.
+    pub(crate) fn refusal(&self) -> Option<anyhow::Error> {
+        (!self.causes.is_empty()).then(|| refusal(self.causes.clone()))
     }
 
     /// What the files of its packages are remembered under, if they are.
@@ -273,13 +198,17 @@ impl Spec {
             let what =
                 format!("the file has {bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
             self.wrong(&path, (1, 1), what);
+            self.miss();
             return Ok(());
         }
         let text = std::fs::read_to_string(&path).with_context(context)?;
         for document in spec::split(&text) {
             match document.parse() {
                 Ok(value) => self.document(&path, &document, value),
-                Err(unread) => self.wrong(&path, (unread.line, unread.column), unread.what),
+                Err(unread) => {
+                    self.wrong(&path, (unread.line, unread.column), unread.what);
+                    self.miss();
+                }
             }
         }
         Ok(())
@@ -331,20 +260,48 @@ impl Spec {
     }
 
     fn document(&mut self, path: &Path, document: &Document<'_>, value: Value) {
-        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut entries = value.as_object().into_iter().flatten();
+        let kind = entries.find(|(key, _)| key.eq_ignore_ascii_case("kind"));
+        let kind = kind.and_then(|(_, kind)| kind.as_str()).unwrap_or_default().to_owned();
         match kind.as_str() {
             ARCHIVE => self.archive(path, document, value),
-            DEPLOYMENT => match serde_json::from_value(value) {
-                Ok(DeploymentConfig { name, uid }) => self.add_deployment(Owner { uid, name }),
-                Err(error) => self.wrong(path, document.places().find(""), error.to_string()),
-            },
+            DEPLOYMENT => {
+                let value = self.own(path, document, (value, &["name", "uid"]));
+                match serde_json::from_value(value) {
+                    Ok(DeploymentConfig { name, uid }) => self.add_deployment(Owner { uid, name }),
+                    Err(error) => self.wrong(path, document.places().find(""), error.to_string()),
+                }
+            }
             _ => self.unit(path, document, value, &kind),
         }
     }
 
+    /// What a document says that is no manifest, under the names that its properties have. Tells of others.
+    fn own(
+        &mut self,
+        path: &Path,
+        document: &Document<'_>,
+        (value, names): (Value, &[&str]),
+    ) -> Value {
+        let names = [&["apiVersion", "kind"], names].concat();
+        let Taken { known, unknown } = spec::taken(value, &names);
+        let kind = known.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        for field in unknown {
+            let place = at(path, document.places().find(&field));
+            self.add_remark(format!("{place}: unknown field {field} of the {kind} means nothing"));
+        }
+        Value::Object(known)
+    }
+
     fn archive(&mut self, path: &Path, document: &Document<'_>, value: Value) {
         let place = document.places().find("");
+        let names = ["name", "rootdir", "include", "exclude"];
+        let value = self.own(path, document, (value, &names));
         match serde_json::from_value::<ArchiveSpec>(value) {
+            Ok(archive) if archive.name.is_empty() => {
+                self.is_unsure = true;
+                self.wrong(path, place, "the archive has no `name`".to_owned());
+            }
             Ok(archive) => {
                 for (index, pattern) in archive.straying() {
                     let what = format!(
@@ -357,7 +314,10 @@ impl Spec {
                 }
                 self.add_archive(ArchiveSpec { at: at(path, place), ..archive });
             }
-            Err(error) => self.wrong(path, place, error.to_string()),
+            Err(error) => {
+                self.is_unsure = true;
+                self.wrong(path, place, error.to_string());
+            }
         }
     }
 
@@ -368,32 +328,61 @@ impl Spec {
                 let place = at(path, document.places().find(""));
                 return self.add_remark(format!("Ignoring unknown type {kind} in {place}"));
             }
-            Err(error) => return self.wrong(path, document.places().find(""), error.to_string()),
-        };
-        if let Err(error) = written.manifest.store() {
-            let places = document.places();
-            match error {
-                ManifestError::Mismatches { mismatches, .. } => {
-                    for mismatch in mismatches {
-                        let place = places.find(&mismatch.path);
-                        self.wrong(path, place, Mismatch::to_string(&mismatch));
-                    }
-                }
-                other => self.wrong(path, places.find(""), other.to_string()),
+            Err(error) => {
+                self.miss();
+                return self.wrong(path, document.places().find(""), error.to_string());
             }
-            return;
-        }
+        };
         let place = (document.line + leading_lines(document.text), 1);
-        let at = at(path, place);
+        let (at, file) = (at(path, place), path.to_owned());
+        let manifest = |value| Manifest { at, file, said: Said::Now(value), content: None };
         let value = written.manifest.as_value();
-        let (file, said) = (path.to_owned(), Said::Now(value));
-        self.add_manifest(Manifest { at, file, said, content: None });
+        let mismatches = match spec::checked(&written.manifest) {
+            Ok(()) => return self.add_manifest(manifest(value)),
+            Err(ManifestError::Mismatches { mismatches, .. }) => mismatches,
+            Err(other) => {
+                self.miss_manifest(&value);
+                return self.wrong(path, document.places().find(""), other.to_string());
+            }
+        };
+        let is_of_files = |mismatch: &Mismatch| {
+            Side::ALL.iter().any(|side| mismatch.path.starts_with(&format!("spec.{}", side.word())))
+        };
+        // A package without its files is nothing that could be checked.
+        let rest = Some(&mismatches).filter(|all| !all.iter().any(is_of_files));
+        match rest.and_then(|mismatches| spec::without(&written.manifest, mismatches)) {
+            Some(rest) => self.rests.push(manifest(rest.as_value())),
+            None => self.miss_manifest(&value),
+        }
+        let places = document.places();
+        for mismatch in mismatches {
+            self.wrong(path, places.find(&mismatch.path), Mismatch::to_string(&mismatch));
+        }
     }
 
-    /// Every archive that is named exists, and every one that exists is named.
+    /// Notes a document of which nothing is known.
+    fn miss(&mut self) {
+        self.is_unsure = true;
+        self.unread.push(UnreadDocument::default());
+    }
+
+    /// Notes a manifest that is wrong.
+    fn miss_manifest(&mut self, value: &Value) {
+        self.unread.push(UnreadDocument::of(value));
+        for side in Side::ALL {
+            if let Ok(Origin::Archive(name)) = fetch::origin(&value["spec"][side.word()]) {
+                self.named.insert(name);
+            }
+        }
+    }
+
+    /// Every archive that is named exists, and every one that exists is named, as far as that can be told.
     fn check_archives(&mut self) {
+        if self.is_unsure {
+            return;
+        }
         let mut named: BTreeMap<String, String> = BTreeMap::new();
-        for manifest in &self.manifests {
+        for manifest in self.manifests.iter().chain(&self.rests) {
             for side in Side::ALL {
                 if let Ok(Origin::Archive(name)) = manifest.origin(side) {
                     named.insert(name, manifest.at.clone());
@@ -406,7 +395,8 @@ impl Spec {
                 self.causes.push(Cause { at: at.clone(), what });
             }
         }
-        for archive in self.archives.values().filter(|archive| !named.contains_key(&archive.name)) {
+        let is_named = |name: &String| named.contains_key(name) || self.named.contains(name);
+        for archive in self.archives.values().filter(|archive| !is_named(&archive.name)) {
             let what = format!("archive '{}' is not used by any package", archive.name);
             self.causes.push(Cause { at: archive.at.clone(), what });
         }
@@ -415,6 +405,17 @@ impl Spec {
     fn wrong(&mut self, path: &Path, place: (usize, usize), what: String) {
         self.causes.push(Cause { at: at(path, place), what });
     }
+}
+
+/// Says everything that is wrong with a spec, in the order in which it is written.
+pub(super) fn refusal(mut causes: Vec<Cause>) -> anyhow::Error {
+    causes.sort_by_cached_key(Cause::place);
+    causes.dedup();
+    let count = causes.len();
+    let things = if count == 1 { "thing is" } else { "things are" };
+    let problem = Problem::new(format!("{count} {things} wrong with the specs"));
+    let them = if count == 1 { "it" } else { "them all" };
+    problem.causes(causes).hint(format!("mend {them}; nothing was changed")).into()
 }
 
 fn at(path: &Path, (line, column): (usize, usize)) -> String {
@@ -430,64 +431,6 @@ fn leading_lines(text: &str) -> usize {
     text.lines().take_while(silent).count()
 }
 
-/// The patterns of files to ignore, and the file they are in, if there is one.
-fn ignored(directory: &Path, file: Option<&Path>) -> Result<(Gitignore, Option<Guide>)> {
-    let mut patterns = GitignoreBuilder::new(directory);
-    let usual = directory.join(IGNORE_FILE);
-    let file = match file {
-        Some(file) => Some(file),
-        None => usual.is_file().then_some(usual.as_path()),
-    };
-    let guide = file.map(guide).transpose()?;
-    if let Some(file) = file
-        && let Some(error) = patterns.add(file)
-    {
-        let problem = Problem::new(format!("cannot read `{}`", file.display()));
-        return Err(anyhow::Error::new(error).context(problem));
-    }
-    let patterns = patterns.build().context("the patterns of files to ignore cannot be used")?;
-    Ok((patterns, guide))
-}
-
-/// What says which files are manifests, as it is before it is read.
-type Guide = (PathBuf, Stamp);
-
-fn guide(path: &Path) -> Result<Guide> {
-    let about = std::fs::metadata(path);
-    let about = about.with_context(|| format!("cannot read `{}`", path.display()))?;
-    Ok((path.to_owned(), Stamp::from(&about)))
-}
-
-/// The files of a directory.
-struct Found {
-    files: Vec<PathBuf>,
-    /// None if a link is among them: what it leads to may become something else without any of them changing.
-    guides: Option<Vec<Guide>>,
-}
-
-fn walk(directory: &Path, ignored: &Gitignore, found: &mut Found) -> Result<()> {
-    let context = || format!("cannot read `{}`", directory.display());
-    let guide = guide(directory)?;
-    found.guides.iter_mut().for_each(|guides| guides.push(guide.clone()));
-    for entry in std::fs::read_dir(directory).with_context(context)? {
-        let entry = entry.with_context(context)?;
-        let (path, kind) = (entry.path(), entry.file_type().with_context(context)?);
-        let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
-        if kind.is_symlink() {
-            found.guides = None;
-        }
-        if ignored.matched_path_or_any_parents(&path, is_directory).is_ignore() {
-            continue;
-        }
-        if is_directory {
-            walk(&path, ignored, found)?;
-        } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
-            found.files.push(path);
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -500,8 +443,58 @@ mod tests {
         std::fs::write(&file, archive).unwrap();
         let error = Spec::read(directory.path(), None).unwrap_err();
         let problem = error.downcast_ref::<Problem>().unwrap();
-        let Cause { at, what } = &problem.causes[0];
+        let strays = |cause: &&Cause| cause.what.contains("rootdir");
+        let Cause { at, what } = problem.causes.iter().find(strays).unwrap();
         assert_eq!(*at, format!("{}:5:5", file.display()));
         assert!(what.contains("includes `../../etc/*`"), "{what}");
+    }
+
+    fn gathered(text: &str) -> Spec {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("all.yaml"), text).unwrap();
+        Spec::gather(directory.path(), None, Recall::Nothing).unwrap()
+    }
+
+    #[test]
+    fn archives_and_deployments_are_taken_as_fission_takes_them() {
+        let spec = gathered(
+            "Kind: ArchiveUploadSpec\nNAME: 27\nInclude: [src]\nexclude: null\ncolour: red\n---\n\
+             KIND: DeploymentConfig\nName: shop\nuid: 7\nmood: good\n---\n\
+             kind: Package\nmetadata: {name: p}\nspec: {environment: {name: nodejs}, source: {url: 'archive://27'}}\n",
+        );
+        assert!(spec.causes.is_empty(), "{:?}", spec.causes);
+        assert_eq!(spec.archives["27"].include, ["src"]);
+        let owner = Owner { uid: "7".to_owned(), name: "shop".to_owned() };
+        assert_eq!(spec.deployment, Some(owner));
+        let [archive, deployment] = &spec.remarks[..] else { panic!("{:?}", spec.remarks) };
+        assert!(
+            archive.ends_with(":5:9: unknown field colour of the ArchiveUploadSpec means nothing"),
+            "{archive}"
+        );
+        assert!(
+            deployment.ends_with(":10:7: unknown field mood of the DeploymentConfig means nothing"),
+            "{deployment}"
+        );
+    }
+
+    #[test]
+    fn what_a_document_may_have_that_cannot_be_read_is_not_missed() {
+        let check = |text: &str, expected: &[&str]| {
+            let spec = gathered(text);
+            let found: Vec<_> = spec.causes.iter().map(|cause| cause.what.as_str()).collect();
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            for (found, expected) in found.iter().zip(expected) {
+                assert!(found.contains(expected), "{found}");
+            }
+        };
+        let package = "kind: Package\nmetadata: {name: p}\nspec: {environment: {name: nodejs}, \
+             source: {url: 'archive://code'}}\n";
+        let archive = "kind: ArchiveUploadSpec\nname: code\ninclude: [src]\n";
+        check(package, &["references archive 'code'"]);
+        check(archive, &["archive 'code' is not used"]);
+        check(&format!("{package}---\na: [\n"), &[""]);
+        check(&format!("{package}---\nkind: ArchiveUploadSpec\ninclude: [src]\n"), &["no `name`"]);
+        let odd = package.replace("source:", "buildcmd: {}, source:");
+        check(&format!("{archive}---\n{odd}"), &["spec.buildcmd"]);
     }
 }

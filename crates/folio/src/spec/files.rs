@@ -1,23 +1,22 @@
 //! The files of a spec's packages: found on this machine or fetched, and uploaded as far as the server lacks them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use folio_core::Limits;
 use folio_core::request::ContentRef;
 use folio_model::{Digest, EntryName, Layout};
-use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::archives::Held;
-use super::directory::{Manifest, Side, Spec};
+use super::batch::Batch;
+use super::directory::Spec;
 use super::fetch::{self, Origin};
+use super::manifest::{Manifest, Side};
 use crate::command::Session;
-use crate::content::{self, Chosen, Given, Item, Selection};
+use crate::content::{self, Item};
 use crate::memory::Stamp;
-use crate::problem::{Cause, Problem};
-use crate::upload;
+use crate::problem::Cause;
 
 /// The content of every manifest's parts, source and deployment, in the order of manifests.
 pub(super) type Contents = Vec<[Option<ContentRef>; 2]>;
@@ -45,37 +44,78 @@ enum Place {
     Fetched(usize, Side),
 }
 
-/// Finds and uploads the files of every package.
-pub(super) async fn upload(session: &Session, spec: &Spec) -> Result<OnServer> {
-    let mut finder = Finder::new(spec)?;
-    for (index, manifest) in spec.manifests.iter().enumerate() {
-        for side in Side::ALL {
-            finder.part((index, side), manifest).await;
+/// Files of which nothing is known but that there are some.
+pub(super) fn something() -> ContentRef {
+    // Not the digest of nothing: every empty file has that.
+    let tree = Digest::of(b"files of which nothing is known but that there are some");
+    ContentRef::Tree { tree, layout: Layout::Directory }
+}
+
+/// The files of a spec, found on this machine or fetched. Nothing of them was sent yet.
+pub(super) struct Files {
+    parts: Vec<((usize, Side), Place)>,
+    places: Vec<Place>,
+    soles: Vec<Option<(PathBuf, Stamp)>>,
+    batch: Batch,
+    /// What is wrong with them; as long as something is, they have no names.
+    pub(super) causes: Vec<Cause>,
+    /// What was fetched lies here until it is sent.
+    temporary: TempDir,
+}
+
+impl Files {
+    /// Finds the files of every package, and names them if nothing is wrong with any of them or with the manifests.
+    pub(super) async fn find(session: &Session, spec: &Spec) -> Result<Self> {
+        let mut finder = Finder::new(spec)?;
+        for (index, manifest) in spec.manifests.iter().enumerate() {
+            for side in Side::ALL {
+                finder.part((index, side), manifest).await;
+            }
         }
+        let Finder { parts, held, temporary, causes, .. } = finder;
+        let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+        let soles = places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
+        let batch = match causes.is_empty() && spec.causes.is_empty() {
+            true => Batch::name(session, (&spec.directory, spec.selection()), held).await?,
+            false => Batch::default(),
+        };
+        Ok(Self { parts, places, soles, batch, causes, temporary })
     }
-    if !finder.causes.is_empty() {
-        let problem = Problem::new("the files of some packages cannot be used");
-        let problem = problem.causes(finder.causes);
-        return Err(problem.hint("mend them all; nothing was changed").into());
+
+    /// Whether the server has all of them.
+    pub(super) async fn are_there(&mut self, session: &Session) -> Result<bool> {
+        self.batch.is_there(session).await
     }
-    let Finder { parts, held, temporary, .. } = finder;
-    let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
-    let soles: Vec<_> =
-        places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
-    let uploaded = upload_held(session, (&spec.directory, spec.selection()), held).await?;
-    drop(temporary);
-    let mut archives = BTreeMap::new();
-    for ((place, sole), content) in places.iter().zip(soles).zip(&uploaded) {
-        if let Place::Archive(name) = place {
-            archives.insert(name.clone(), FoundArchive { content: *content, sole });
+
+    /// What each manifest's parts come to. Those that have no name stand for something.
+    pub(super) fn contents(&self, spec: &Spec) -> Contents {
+        let named: BTreeMap<_, _> = self.places.iter().zip(self.batch.contents()).collect();
+        let mut contents = vec![[None; 2]; spec.manifests.len()];
+        for ((index, side), place) in &self.parts {
+            let content = named.get(place).map_or_else(something, |content| **content);
+            contents[*index][*side as usize] = Some(content);
         }
+        contents
     }
-    let uploaded: BTreeMap<_, _> = places.into_iter().zip(uploaded).collect();
-    let mut contents = vec![[None; 2]; spec.manifests.len()];
-    for ((index, side), place) in parts {
-        contents[index][side as usize] = uploaded.get(&place).copied();
+
+    /// Uploads them as far as the server lacks them.
+    pub(super) async fn send(self, session: &Session, spec: &Spec) -> Result<OnServer> {
+        let Self { parts, places, soles, batch, temporary, .. } = self;
+        let uploaded = batch.send(session).await?;
+        drop(temporary);
+        let mut archives = BTreeMap::new();
+        for ((place, sole), content) in places.iter().zip(soles).zip(&uploaded) {
+            if let Place::Archive(name) = place {
+                archives.insert(name.clone(), FoundArchive { content: *content, sole });
+            }
+        }
+        let uploaded: BTreeMap<_, _> = places.into_iter().zip(uploaded).collect();
+        let mut contents = vec![[None; 2]; spec.manifests.len()];
+        for ((index, side), place) in parts {
+            contents[index][side as usize] = uploaded.get(&place).copied();
+        }
+        Ok(OnServer { contents, archives })
     }
-    Ok(OnServer { contents, archives })
 }
 
 fn sole(spec: &Spec, place: &Place, held: &Held) -> Option<(PathBuf, Stamp)> {
@@ -119,6 +159,7 @@ impl<'a> Finder<'a> {
                 self.parts.push((part, place));
             }
             Err(error) => {
+                self.parts.push((part, Place::Fetched(part.0, part.1)));
                 let what = format!("spec.{}: {error:#}", part.1.word());
                 self.causes.push(Cause { at: manifest.at.clone(), what });
             }
@@ -132,7 +173,8 @@ impl<'a> Finder<'a> {
         if self.held.contains_key(&place) {
             return;
         }
-        let archive = &self.spec.archives[name];
+        // One that is not there was told of with the manifests.
+        let Some(archive) = self.spec.archives.get(name) else { return };
         match archive.find(&self.spec.directory) {
             Ok(found) => {
                 self.held.insert(place, found);
@@ -163,54 +205,4 @@ fn held(path: PathBuf, name: &str) -> Result<Held> {
     let name: EntryName = name.parse().unwrap_or_else(|_| "user".parse().expect("a name"));
     let about = path.metadata().with_context(|| format!("cannot read `{}`", path.display()))?;
     Ok(Held::File(Item { name, from: path, about, except: None }))
-}
-
-#[derive(Deserialize)]
-struct Server {
-    limits: Limits,
-}
-
-/// Uploads files on behalf of a directory, and says what each came to. Those that are what they were the last time,
-/// where there was one of this name, are taken to be there.
-pub(super) async fn upload_held(
-    session: &Session,
-    (directory, last): (&Path, Option<&'static str>),
-    held: Vec<Held>,
-) -> Result<Vec<ContentRef>> {
-    if held.is_empty() {
-        return Ok(Vec::new());
-    }
-    let Server { limits } = session.client.get(&[], &[]).await?;
-    let mut uploaded = Vec::with_capacity(held.len());
-    let (mut chosen, mut layouts) = (Vec::new(), Vec::new());
-    for (place, held) in held.into_iter().enumerate() {
-        let (layout, items) = match held {
-            Held::Archive(path) => {
-                let given = Given::Files(path);
-                let found = content::find(&given, None)?;
-                let client = &session.client;
-                uploaded.push(upload::upload(client, (given, None), found, &limits).await?);
-                continue;
-            }
-            Held::File(item) => (Layout::File, vec![item]),
-            Held::Items(items) => (Layout::Directory, items),
-        };
-        // Filled in once all are on the server.
-        uploaded.push(ContentRef::Tree { tree: Digest::of(&[]), layout });
-        // Names of archives may be anything; in the selection they are numbers.
-        let name: EntryName = chosen.len().to_string().parse().expect("digits are a name");
-        chosen.push(Chosen { name, items });
-        layouts.push((place, layout));
-    }
-    if chosen.is_empty() {
-        return Ok(uploaded);
-    }
-    let selection =
-        Selection { path: directory.to_owned(), chosen, what: last.unwrap_or_default() };
-    let caches = session.cache.clone().filter(|_| last.is_some());
-    let digests = upload::upload_selection(&session.client, (selection, caches), &limits).await?;
-    for ((place, layout), tree) in layouts.into_iter().zip(digests) {
-        uploaded[place] = ContentRef::Tree { tree, layout };
-    }
-    Ok(uploaded)
 }

@@ -8,8 +8,9 @@ use folio_core::ports::{Clock, SystemClock};
 use folio_model::{Digest, Owner};
 
 use super::archives::{ArchiveSpec, Shape};
-use super::directory::{Before, Holds, Said, Side, Spec, SpecFile};
+use super::directory::{Holds, Spec, SpecFile};
 use super::fetch::Origin;
+use super::manifest::{Before, Said, Side};
 use crate::content::DotFiles;
 use crate::memory::{self, Reader, Stamp, Writer};
 

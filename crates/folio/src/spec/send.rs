@@ -1,8 +1,8 @@
-//! Sends a spec to the server: its archives first, only what is missing of them, then its manifests at once. Those
-//! that the server was sent before are only named.
+//! Sends a spec to the server: what is missing of its archives, once the server has found nothing wrong with its
+//! manifests, and then those at once. Manifests that the server was sent before are only named.
 
 use anyhow::Result;
-use folio_core::apply::{Applied, Document, Form, KnownDocument, Others, Rest};
+use folio_core::apply::{Applied, Document, Form, KnownDocument, Others, Rest, UnreadDocument};
 use folio_core::request::ContentRef;
 use folio_core::view::Done;
 use folio_model::{AppName, Digest, Git, Owner};
@@ -10,12 +10,15 @@ use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::again::{self, Draft, Whose};
-use super::directory::{Said, Side, Spec};
-use super::files;
+use super::again::{self, Whose};
+use super::directory::{self, Spec};
+use super::fetch::Origin;
+use super::files::{self, Files};
+use super::manifest::{Said, Side};
 use super::memory::Lesson;
 use crate::client::{self, Change};
 use crate::command::Session;
+use crate::problem::Cause;
 
 /// What is to be done with a spec.
 #[derive(Debug, Clone)]
@@ -44,6 +47,8 @@ struct Request<'a> {
     base: Option<Digest>,
     documents: Vec<Document>,
     known: Vec<KnownDocument>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<UnreadDocument>,
     form: Form,
     rest: Rest,
     others: Others,
@@ -52,35 +57,51 @@ struct Request<'a> {
 
 /// Uploads what is missing and applies the manifests.
 pub(crate) async fn send(session: &Session, spec: &Spec, wanted: &Wanted) -> Result<Done<Applied>> {
-    upload(session, spec).await?.apply(session, wanted).await
+    prepare(session, spec, wanted.dry_run).await?.apply(session, wanted).await
 }
 
-/// A spec whose files are on the server.
-pub(crate) struct Uploaded<'a> {
+/// A spec whose files were found and named.
+pub(crate) struct Prepared<'a> {
     spec: &'a Spec,
-    documents: Documents,
-    lesson: Option<Lesson>,
-    draft: Option<Draft>,
+    files: Files,
+    /// Whether the server lacks some of them.
+    is_lacking: bool,
 }
 
-/// Uploads the files of a spec, as far as the server lacks them.
-pub(crate) async fn upload<'a>(session: &Session, spec: &'a Spec) -> Result<Uploaded<'a>> {
-    let on_server = files::upload(session, spec).await?;
-    let (documents, digests) = Documents::of(spec, &on_server.contents);
-    let memory = spec.memory.as_ref();
-    let lesson = memory.and_then(|memory| memory.lesson(spec, &digests));
-    let draft = again::draft(spec, &digests, &on_server);
-    Ok(Uploaded { spec, documents, lesson, draft })
+/// Finds the files of a spec, and what the server lacks of them if they are to be sent.
+pub(crate) async fn prepare<'a>(
+    session: &Session,
+    spec: &'a Spec,
+    dry_run: bool,
+) -> Result<Prepared<'a>> {
+    let mut files = Files::find(session, spec).await?;
+    let is_lacking = !dry_run && !files.are_there(session).await?;
+    Ok(Prepared { spec, files, is_lacking })
 }
 
-impl Uploaded<'_> {
-    /// Applies the manifests.
+impl Prepared<'_> {
+    /// Applies the manifests, or says everything that is wrong. Files are sent only to a server that found nothing wrong
+    /// with what names them.
     pub(crate) async fn apply(self, session: &Session, wanted: &Wanted) -> Result<Done<Applied>> {
-        let Self { spec, documents, lesson, draft } = self;
-        let done = ask(session, wanted, documents).await?;
-        if wanted.dry_run {
-            return Ok(done);
+        let Self { spec, mut files, is_lacking } = self;
+        let mut causes = spec.causes.clone();
+        causes.append(&mut files.causes);
+        let named = || Documents::of(spec, &files.contents(spec)).0;
+        if !causes.is_empty() {
+            return Err(refused(session, wanted, (spec, named()), causes).await);
         }
+        if wanted.dry_run {
+            return ask(session, wanted, named()).await;
+        }
+        if is_lacking {
+            ask(session, &Wanted { dry_run: true, ..wanted.clone() }, named()).await?;
+        }
+        let on_server = files.send(session, spec).await?;
+        let (documents, digests) = Documents::of(spec, &on_server.contents);
+        let memory = spec.memory.as_ref();
+        let lesson = memory.and_then(|memory| memory.lesson(spec, &digests));
+        let draft = again::draft(spec, &digests, &on_server);
+        let done = ask(session, wanted, documents).await?;
         lesson.iter().for_each(Lesson::keep);
         if let (Some(draft), Some(base)) = (draft, done.result.base) {
             let (app, directory) = (&wanted.app, spec.directory.as_path());
@@ -91,16 +112,45 @@ impl Uploaded<'_> {
     }
 }
 
+/// What is wrong with a spec, together with what the server finds wrong with the rest of it.
+async fn refused(
+    session: &Session,
+    wanted: &Wanted,
+    (spec, documents): (&Spec, Documents),
+    mut causes: Vec<Cause>,
+) -> anyhow::Error {
+    let mut documents = Documents { unread: spec.unread.clone(), ..documents };
+    documents.written.extend(spec.rests.iter().map(|rest| {
+        // It need not be known what files they are, only that there are some.
+        let some = |side| match rest.origin(side) {
+            Ok(Origin::Nothing) => None,
+            _ => Some(files::something()),
+        };
+        let (at, manifest) = (rest.at.clone(), without_bytes(rest.value()));
+        let [source, deployment] = Side::ALL.map(some);
+        Document { at, manifest, source, deployment }
+    }));
+    let checked = ask(session, &Wanted { dry_run: true, ..wanted.clone() }, documents).await;
+    match checked {
+        // It has to be asked again, with everything written out.
+        Err(error) if is_forgotten(&error) => return error,
+        Err(error) => causes.extend(client::wrong(&error)),
+        Ok(_) => {}
+    }
+    directory::refusal(causes)
+}
+
 /// Asks for manifests to be applied.
 pub(super) async fn ask(
     session: &Session,
     wanted: &Wanted,
     documents: Documents,
 ) -> Result<Done<Applied>> {
-    let Documents { base, written: documents, known } = documents;
+    let Documents { base, written: documents, known, unread } = documents;
     let Wanted { deployment, form, rest, others, dry_run, .. } = wanted;
     let (form, rest, others, dry_run) = (*form, *rest, *others, *dry_run);
-    let request = Request { deployment, base, documents, known, form, rest, others, dry_run };
+    let request =
+        Request { deployment, base, documents, known, unread, form, rest, others, dry_run };
     let change = Change::new(Method::POST).body(&request)?.git(wanted.git.clone());
     let path = ["apps", wanted.app.as_str(), "deployments"];
     session.client.change(&path, change).await
@@ -118,6 +168,8 @@ pub(super) struct Documents {
     pub(super) base: Option<Digest>,
     pub(super) written: Vec<Document>,
     pub(super) known: Vec<KnownDocument>,
+    /// What could not be read.
+    pub(super) unread: Vec<UnreadDocument>,
 }
 
 impl Documents {

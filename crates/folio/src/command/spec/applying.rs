@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use folio_core::apply::{Applied, Form, Others, Outcome, Rest};
+use folio_core::apply::{Applied, Form, Others, Outcome, Rest, Run};
 use folio_core::view::Done;
+use folio_kinds::spec::move_into;
 use folio_model::{AppName, Git, Kind, Owner};
 use serde_json::json;
 
 use super::{Applying, owner, show, watch};
 use crate::command::{Session, version};
 use crate::output;
-use crate::spec::{self, Labels, Manifest, News, Recall, Spec, Uploaded, Wanted, Whose};
+use crate::spec::{self, Labels, Manifest, News, Prepared, Recall, Spec, Wanted, Whose};
 
 /// One way to apply a directory.
 pub(super) struct Applier<'a> {
@@ -49,7 +50,8 @@ impl Applier<'_> {
                 match news.apply(session, &wanted).await {
                     Err(error) if spec::is_forgotten(&error) => {
                         let spec = self.read(&app, self.recall())?;
-                        self.send(spec::upload(session, &spec).await?, &wanted).await
+                        let prepared = spec::prepare(session, &spec, wanted.dry_run).await?;
+                        self.send(prepared, &wanted).await
                     }
                     sent => sent,
                 }
@@ -57,10 +59,10 @@ impl Applier<'_> {
             None => {
                 let spec = self.read(&app, self.recall())?;
                 let deployment = owner(&spec)?;
-                let uploaded = spec::upload(session, &spec).await?;
+                let prepared = spec::prepare(session, &spec, applying.dry_run).await?;
                 let wanted = self.wanted(deployment, git.await?);
                 warn(&spec.remarks);
-                self.send(uploaded, &wanted).await
+                self.send(prepared, &wanted).await
             }
         };
         let done = done?;
@@ -80,7 +82,9 @@ impl Applier<'_> {
             return None;
         }
         let (session, directory) = (self.session, self.directory.as_path());
-        spec::look(Whose { session, app, directory, ignore_file: specignore.as_deref() }).await
+        let whose = Whose { session, app, directory, ignore_file: specignore.as_deref() };
+        let run = if self.applying.dry_run { Run::Dry } else { Run::Real };
+        spec::look(whose, run).await
     }
 
     fn recall(&self) -> Recall<'_> {
@@ -110,8 +114,8 @@ impl Applier<'_> {
     }
 
     /// Sends a spec, and everything of it if the server has forgotten what it was sent.
-    async fn send(&self, uploaded: Uploaded<'_>, wanted: &Wanted) -> Result<Done<Applied>> {
-        match uploaded.apply(self.session, wanted).await {
+    async fn send(&self, prepared: Prepared<'_>, wanted: &Wanted) -> Result<Done<Applied>> {
+        match prepared.apply(self.session, wanted).await {
             Err(error) if spec::is_forgotten(&error) => {
                 let spec = self.read(&wanted.app, Recall::Afresh(self.session.cache.as_deref()))?;
                 spec::send(self.session, &spec, wanted).await
@@ -131,7 +135,7 @@ impl Applier<'_> {
         };
         let mut spec = match self.directory.is_file() {
             true => spec::AppManifest::read(&self.directory)?.spec(&self.directory)?,
-            false => Spec::read_with(&self.directory, specignore.as_deref(), recall)?,
+            false => Spec::gather(&self.directory, specignore.as_deref(), recall)?,
         };
         if *commitlabel {
             label(&mut spec);
@@ -176,7 +180,8 @@ fn label(spec: &mut Spec) {
 }
 
 fn into_namespace(spec: &mut Spec, app: &AppName) {
-    for value in spec.manifests.iter_mut().filter_map(Manifest::value_mut) {
-        value["metadata"]["namespace"] = app.as_str().into();
+    let manifests = spec.manifests.iter_mut().chain(&mut spec.rests);
+    for value in manifests.filter_map(Manifest::value_mut) {
+        move_into(value, app.as_str());
     }
 }

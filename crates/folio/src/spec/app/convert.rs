@@ -11,7 +11,8 @@ use crate::command::settings;
 use crate::content::DotFiles;
 use crate::problem::{Cause, Problem};
 use crate::spec::archives::{ArchiveSpec, Shape};
-use crate::spec::directory::{Manifest, Said, Side, Spec};
+use crate::spec::directory::Spec;
+use crate::spec::manifest::{Manifest, Said, Side};
 
 /// The version that manifests are written in.
 const VERSION: &str = "folio.dev/v1";

@@ -1,0 +1,118 @@
+//! The files of several packages at once: named first, and sent only when what names them was found to be right.
+
+use std::path::Path;
+
+use anyhow::Result;
+use folio_core::Limits;
+use folio_core::request::ContentRef;
+use folio_model::{Digest, EntryName, Layout};
+use serde::Deserialize;
+
+use super::archives::Held;
+use crate::command::Session;
+use crate::content::{Chosen, Selection};
+use crate::upload::{self, Pending};
+
+/// Files under their names, in the order in which they were given. Nothing of them is sent before [`Self::send`].
+#[derive(Default)]
+pub(super) struct Batch {
+    contents: Vec<ContentRef>,
+    /// Those that are archives, with their places.
+    archives: Vec<(usize, Pending<ContentRef>)>,
+    /// All others, which are one selection.
+    selected: Option<Pending<Vec<Digest>>>,
+    /// The places of those.
+    layouts: Vec<(usize, Layout)>,
+    limits: Limits,
+}
+
+#[derive(Deserialize)]
+struct Server {
+    limits: Limits,
+}
+
+impl Batch {
+    /// Names files on behalf of a directory. Those that are what they were the last time, where there was one of this
+    /// name, are taken to be on the server.
+    pub(super) async fn name(
+        session: &Session,
+        (directory, last): (&Path, Option<&'static str>),
+        held: Vec<Held>,
+    ) -> Result<Self> {
+        if held.is_empty() {
+            return Ok(Self::default());
+        }
+        let Server { limits } = session.client.get(&[], &[]).await?;
+        let mut batch = Self { limits, ..Self::default() };
+        let mut chosen = Vec::new();
+        for (place, held) in held.into_iter().enumerate() {
+            let (layout, items) = match held {
+                Held::Archive(path) => {
+                    let pending = upload::name_archive(path, &limits).await?;
+                    batch.contents.push(*pending.name());
+                    batch.archives.push((place, pending));
+                    continue;
+                }
+                Held::File(item) => (Layout::File, vec![item]),
+                Held::Items(items) => (Layout::Directory, items),
+            };
+            // Filled in once all have names.
+            batch.contents.push(ContentRef::Tree { tree: Digest::of(&[]), layout });
+            // Names of archives may be anything; in the selection they are numbers.
+            let name: EntryName = chosen.len().to_string().parse().expect("digits are a name");
+            chosen.push(Chosen { name, items });
+            batch.layouts.push((place, layout));
+        }
+        if !chosen.is_empty() {
+            let path = directory.to_owned();
+            let selection = Selection { path, chosen, what: last.unwrap_or_default() };
+            let caches = session.cache.clone().filter(|_| last.is_some());
+            let pending = upload::name_selection((selection, caches), &limits).await?;
+            batch.fill(pending.name());
+            batch.selected = Some(pending);
+        }
+        Ok(batch)
+    }
+
+    /// What the files come to.
+    pub(super) fn contents(&self) -> &[ContentRef] {
+        &self.contents
+    }
+
+    /// Whether they are sooner sent than asked about.
+    pub(super) fn is_slight(&self) -> bool {
+        self.archives.is_empty() && self.selected.as_ref().is_none_or(Pending::is_slight)
+    }
+
+    /// Whether the server has all of them.
+    pub(super) async fn is_there(&mut self, session: &Session) -> Result<bool> {
+        let Self { archives, selected, limits, .. } = self;
+        let mut all = true;
+        for (_, pending) in archives {
+            all &= pending.is_there(&session.client, limits).await?;
+        }
+        if let Some(pending) = selected {
+            all &= pending.is_there(&session.client, limits).await?;
+        }
+        Ok(all)
+    }
+
+    /// Makes sure that the server has them, and gives what they come to.
+    pub(super) async fn send(mut self, session: &Session) -> Result<Vec<ContentRef>> {
+        for (place, pending) in std::mem::take(&mut self.archives) {
+            self.contents[place] = pending.send(&session.client, &self.limits).await?;
+        }
+        if let Some(pending) = self.selected.take() {
+            // A file may have changed since it got its name.
+            let digests = pending.send(&session.client, &self.limits).await?;
+            self.fill(&digests);
+        }
+        Ok(self.contents)
+    }
+
+    fn fill(&mut self, digests: &[Digest]) {
+        for ((place, layout), tree) in self.layouts.iter().zip(digests) {
+            self.contents[*place] = ContentRef::Tree { tree: *tree, layout: *layout };
+        }
+    }
+}
