@@ -17,4 +17,5 @@ mod routes;
 mod runtime;
 mod splits;
 mod stopping;
+mod webhooks;
 mod world;

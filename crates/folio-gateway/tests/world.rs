@@ -65,7 +65,8 @@ impl World {
         let runtime = Arc::new(Stub::default());
         let queue = Arc::new(MemoryQueue::default());
         let folio = Folio::new(ledger, Arc::new(blobs), clock, folio_core::Settings::default())
-            .with_runtime(runtime.clone(), queue, Arc::new(Logs::new(1024)));
+            .with_runtime(runtime.clone(), queue.clone(), Arc::new(Logs::new(1024)))
+            .with_executions(queue);
         folio.admit(&caller().actor, &folio.draw_token()).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
