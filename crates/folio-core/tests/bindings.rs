@@ -207,6 +207,38 @@ async fn a_paused_job_waits_and_a_cancelled_one_is_over() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_renamed_or_paused_is_counted_on() {
+    let running = published(running().await).await;
+    let job = running.job("hello", "* * * * *", Some(4)).await;
+    let change = async |fields: BindingFields| {
+        let (folio, at) = (&running.world.folio, (&app(), job.id));
+        folio.rebind(&running.world.caller, at, BindingKind::Job, fields).await.unwrap();
+        running.look_at_the_clock(0).await.unwrap();
+    };
+    let set = async |status: JobStatus| {
+        let job = JobFields { status: Some(status), ..JobFields::default() };
+        change(BindingFields { job, ..BindingFields::default() }).await;
+    };
+    for _ in 0..2 {
+        running.look_at_the_clock(60).await.unwrap();
+    }
+    let left = async || running.status(&job).await.1;
+    change(BindingFields { name: Some("other".to_owned()), ..BindingFields::default() }).await;
+    assert_eq!((running.started_by(&job).await.len(), left().await), (2, Some(2)));
+    set(JobStatus::Paused).await;
+    for _ in 0..3 {
+        running.look_at_the_clock(60 * 60).await.unwrap();
+        assert_eq!(left().await, Some(2), "whatever passes meanwhile");
+    }
+    set(JobStatus::Running).await;
+    for _ in 0..6 {
+        running.look_at_the_clock(60).await.unwrap();
+    }
+    assert_eq!(running.started_by(&job).await.len(), 4);
+    assert_eq!(running.status(&job).await.0, JobStatus::Done);
+}
+
+#[tokio::test]
 async fn what_a_job_or_webhook_leads_to_is_not_deleted() {
     let running = published(running().await).await;
     let (folio, caller, key) = (&running.world.folio, &running.world.caller, function("hello"));

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::secret::SecretKeyError;
-use crate::{Name, NameError, Number, SecretKey, Timestamp, UnitUid, VersionId, VersionKey};
+use crate::{
+    Misfire, Name, NameError, Number, SecretKey, Timestamp, UnitUid, VersionId, VersionKey,
+};
 
 /// Something that stands for a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +143,9 @@ pub struct Job {
     /// What the function is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// What becomes of slots that nobody was there for.
+    #[serde(default, skip_serializing_if = "Misfire::is_default")]
+    pub misfire: Misfire,
     /// Whether it goes on.
     pub status: JobStatus,
 }

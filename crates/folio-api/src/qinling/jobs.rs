@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use folio_core::binding::{
     BindingFields, BindingKind, BindingView, Error, JobFields, NewBinding, NewJob, NewTerms,
 };
-use folio_model::{BindingTerms, BoundTo, JobStatus, Timestamp};
+use folio_model::{BindingTerms, BoundTo, JobStatus, Misfire, Timestamp};
 use serde_json::{Value, json};
 
 use super::body::Object;
@@ -67,12 +67,12 @@ async fn create(visit: &Visit) -> Outcome {
     if pattern.is_none() && count.is_some_and(|count| count > 1) {
         return Err(Fault::invalid("pattern must be provided if count is greater than 1."));
     }
-    let input = body.text("function_input")?;
+    let (input, misfire) = (body.text("function_input")?, Misfire::default());
     let new = NewBinding {
         to: target(visit, &body).await?,
         name: body.text("name")?,
         description: None,
-        terms: NewTerms::Job(NewJob { pattern: pattern.clone(), first, count, input }),
+        terms: NewTerms::Job(NewJob { pattern: pattern.clone(), first, count, input, misfire }),
     };
     let done = visit.folio.bind(&visit.caller, &visit.app, new).await;
     let done = done.map_err(|error| worded(error, pattern.as_deref()))?;
@@ -145,8 +145,8 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
     }
     let pattern = body.text("pattern")?;
     pattern.as_deref().filter(|pattern| !pattern.is_empty()).map(five_fields).transpose()?;
-    let job_fields =
-        JobFields { pattern: pattern.clone(), next, input: body.text("function_input")?, status };
+    let input = body.text("function_input")?;
+    let job_fields = JobFields { pattern: pattern.clone(), next, input, misfire: None, status };
     let fields =
         BindingFields { name: body.text("name")?, job: job_fields, ..BindingFields::default() };
     let at = (&visit.app, job.id);

@@ -1,7 +1,7 @@
 //! Bodies about jobs and webhooks.
 
 use folio_core::binding::{JobFields, NewJob as Times};
-use folio_model::{JobStatus, Reference, Signing, Timestamp};
+use folio_model::{JobStatus, Misfire, Reference, Signing, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,13 +26,18 @@ pub(crate) struct NewJob {
     /// What the function is given.
     #[serde(default)]
     input: Option<String>,
+    /// What becomes of slots that nobody was there for: `skip` runs the newest, `all` runs all of them.
+    #[serde(default)]
+    misfire: Option<Misfire>,
 }
 
 impl NewJob {
     /// When it is run, and with what.
     pub(crate) fn times(&self) -> Times {
-        let Self { pattern, first, count, input, .. } = self;
-        Times { pattern: pattern.clone(), first: *first, count: *count, input: input.clone() }
+        let Self { pattern, first, count, input, misfire, .. } = self;
+        let misfire = misfire.unwrap_or_default();
+        let (pattern, input) = (pattern.clone(), input.clone());
+        Times { pattern, first: *first, count: *count, input, misfire }
     }
 }
 
@@ -52,6 +57,9 @@ pub(crate) struct NewJobFields {
     /// What the function is given.
     #[serde(default)]
     input: Option<String>,
+    /// What becomes of slots that nobody was there for.
+    #[serde(default)]
+    misfire: Option<Misfire>,
     /// Whether it goes on.
     #[serde(default)]
     status: Option<JobStatus>,
@@ -60,8 +68,9 @@ pub(crate) struct NewJobFields {
 impl NewJobFields {
     /// What becomes of it.
     pub(crate) fn fields(&self) -> JobFields {
-        let Self { pattern, next, input, status, .. } = self;
-        JobFields { pattern: pattern.clone(), next: *next, input: input.clone(), status: *status }
+        let Self { pattern, next, input, misfire, status, .. } = self;
+        let (pattern, input) = (pattern.clone(), input.clone());
+        JobFields { pattern, next: *next, input, misfire: *misfire, status: *status }
     }
 }
 

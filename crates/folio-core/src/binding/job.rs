@@ -6,8 +6,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use folio_model::{
-    AppName, BindingTerms, Digest, ExecutionMode, ExecutionOrigin, Job, JobStatus, Place, Pointer,
-    Timestamp,
+    AppName, BindingTerms, Digest, ExecutionMode, ExecutionOrigin, Job, JobStatus, Misfire, Place,
+    Pointer, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -28,6 +28,9 @@ const LEASE: Duration = Duration::from_secs(60);
 /// The longest wait between two looks at the clock.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// How often a job that is paused is looked at, in case it was deleted.
+const PAUSED_LOOK: Duration = Duration::from_secs(60 * 60);
+
 /// A new job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewJob {
@@ -39,6 +42,8 @@ pub struct NewJob {
     pub count: Option<u64>,
     /// What the function is given.
     pub input: Option<String>,
+    /// What becomes of slots that nobody was there for.
+    pub misfire: Misfire,
 }
 
 /// What is to become of a job; what is left out stays as it is.
@@ -50,6 +55,8 @@ pub struct JobFields {
     pub next: Option<Timestamp>,
     /// What the function is given.
     pub input: Option<String>,
+    /// What becomes of slots that nobody was there for.
+    pub misfire: Option<Misfire>,
     /// Whether it goes on.
     pub status: Option<JobStatus>,
 }
@@ -65,12 +72,15 @@ struct Waiting {
     slot: Timestamp,
     /// How often it is still to be run, this slot included.
     left: Option<u64>,
+    /// What the job said of its next time when the slot was found. As long as it says so, it goes on from the slot.
+    #[serde(default)]
+    next: Option<Timestamp>,
 }
 
 impl NewJob {
     /// The job, seen from a moment.
     pub(super) fn job(self, now: Timestamp) -> Result<Job, Error> {
-        let Self { pattern, first, count, input } = self;
+        let Self { pattern, first, count, input, misfire } = self;
         if count == Some(0) {
             return Err(Error::NoRun);
         }
@@ -89,7 +99,8 @@ impl NewJob {
                 (after(pattern, first.checked_sub(minute).unwrap_or(first))?, count)
             }
         };
-        Ok(Job { pattern, first, next: first, count, input, status: JobStatus::Running })
+        let (next, status) = (first, JobStatus::Running);
+        Ok(Job { pattern, first, next, count, input, misfire, status })
     }
 }
 
@@ -110,6 +121,7 @@ impl JobFields {
             job.pattern = Some(pattern.clone());
         }
         job.input = self.input.clone().or(job.input.take());
+        job.misfire = self.misfire.unwrap_or(job.misfire);
         let resumes = job.status == JobStatus::Paused && self.status == Some(JobStatus::Running);
         job.status = self.status.unwrap_or(job.status);
         match (self.next, &job.pattern) {
@@ -196,8 +208,7 @@ impl Folio {
                 queue.retry(lease.token, lease.task.due).await?;
             }
             before => {
-                let left = before.and_then(|before| before.left);
-                let next = waiting(found, left);
+                let next = waiting(found, before.as_ref());
                 queue.replace(lease.token, next.into_iter().collect()).await?;
             }
         }
@@ -212,9 +223,13 @@ impl Folio {
         };
         let (app, id) = (waiting.app.clone(), waiting.id);
         let found = self.look(move |state| state.binding(&app, id)).await?;
-        let Some(found) = found.filter(|found| goes_on(&found.binding)) else {
-            return queue.done(lease.token).await.map(|_| ());
-        };
+        let found = found.filter(|found| found.binding.holds());
+        let Some(found) = found else { return queue.done(lease.token).await.map(|_| ()) };
+        if !goes_on(&found.binding) {
+            // How often it was run is known here alone.
+            let later = self.clock.now().checked_add(PAUSED_LOOK).unwrap_or(Timestamp::MAX);
+            return queue.retry(lease.token, later).await.map(|_| ());
+        }
         if found.revision != waiting.revision {
             return self.turn_job(lease, &found).await;
         }
@@ -223,11 +238,12 @@ impl Folio {
             return queue.done(lease.token).await.map(|_| ());
         }
         let now = self.clock.now();
-        let (slot, next) = slots(&found, waiting.slot, now);
+        let BindingTerms::Job(job) = &found.binding.terms else { return Ok(()) };
+        let (slot, next) = self.slots(job, waiting.slot, now);
         let late = Duration::from_millis(self.limits().timer_late_ms_max);
         let age = Duration::try_from(now.duration_since(slot)).unwrap_or_default();
         let is_once = next.is_none();
-        if age <= late || is_once {
+        if age <= late || is_once || job.misfire == Misfire::All {
             self.start_slot(&found, slot).await?;
         } else {
             tracing::warn!(job.id = %found.id, job.slot = %slot, "A job's slot was skipped: nobody was there in time");
@@ -237,6 +253,21 @@ impl Folio {
         let slot = if left == Some(0) { now } else { next.unwrap_or(now) };
         let task = Waiting { slot, left, ..waiting }.task();
         queue.replace(lease.token, vec![task]).await.map(|_| ())
+    }
+
+    /// The slot to run now, of those that came from one on, and the one after it if there is one.
+    fn slots(&self, job: &Job, first: Timestamp, now: Timestamp) -> (Timestamp, Option<Timestamp>) {
+        let schedule = job.pattern.as_deref().and_then(|text| Schedule::parse(text, None).ok());
+        let Some(schedule) = schedule else { return (first, None) };
+        let keep = match job.misfire {
+            Misfire::Skip => 1,
+            Misfire::All => usize::try_from(self.limits().timer_catch_up_max).unwrap_or(usize::MAX),
+        };
+        let keep = keep.max(1);
+        let came = schedule.between(first, now, keep).newest;
+        // If as many came after the first as are kept, it is too old.
+        let slot = came.front().filter(|_| came.len() == keep).copied().unwrap_or(first);
+        (slot, schedule.next(slot))
     }
 
     /// Starts the execution of a slot, unless it was. What cannot be started is said, and the job goes on; what the
@@ -307,11 +338,12 @@ impl Folio {
             BindingTerms::Newest => return Ok(view),
         };
         let (mut next, mut left) = (Some(job.next), job.count);
-        if let (JobStatus::Running, Some(queue)) = (job.status, &self.queue)
+        if let (false, Some(queue)) = (job.status.is_over(), &self.queue)
             && let Some(task) = queue.peek(&name(view.id)).await?
             && let Ok(waiting) = serde_json::from_value::<Waiting>(task.body)
         {
-            (next, left) = (Some(waiting.slot), waiting.left);
+            left = waiting.left;
+            next = next.filter(|_| job.status == JobStatus::Paused).or(Some(waiting.slot));
         }
         Ok(BindingView { next, left, ..view })
     }
@@ -330,31 +362,15 @@ fn name(id: Uuid) -> String {
     format!("job/{id}")
 }
 
-/// The task of a job that goes on; it has run as often as not if `left` says so.
-fn waiting(found: &StandingBinding, left: Option<u64>) -> Option<Task> {
+/// The task of a job that goes on, from where it was before.
+fn waiting(found: &StandingBinding, before: Option<&Waiting>) -> Option<Task> {
     let BindingTerms::Job(job) = &found.binding.terms else { return None };
     if job.status != JobStatus::Running {
         return None;
     }
     let (app, id, revision) = (found.app.clone(), found.id, found.revision);
-    let left = left.or(job.count);
-    Some(Waiting { app, id, revision, slot: job.next, left }.task())
-}
-
-/// The newest slot that came, from one on, and the one after it if there is one.
-fn slots(
-    found: &StandingBinding,
-    first: Timestamp,
-    now: Timestamp,
-) -> (Timestamp, Option<Timestamp>) {
-    let BindingTerms::Job(job) = &found.binding.terms else { return (first, None) };
-    let schedule = job.pattern.as_deref().and_then(|text| Schedule::parse(text, None).ok());
-    let Some(schedule) = schedule else { return (first, None) };
-    let mut slot = first;
-    let mut next = schedule.next(slot);
-    while let Some(came) = next.filter(|next| *next <= now) {
-        slot = came;
-        next = schedule.next(slot);
-    }
-    (slot, next)
+    let left = before.and_then(|before| before.left).or(job.count);
+    let goes_on = before.filter(|before| before.next == Some(job.next));
+    let (slot, next) = (goes_on.map_or(job.next, |before| before.slot), Some(job.next));
+    Some(Waiting { app, id, revision, slot, left, next }.task())
 }

@@ -56,9 +56,9 @@ enum Kind {
 
 /// The slots between two moments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     /// The newest, oldest first.
-    pub(super) newest: VecDeque<Timestamp>,
+    pub(crate) newest: VecDeque<Timestamp>,
     /// Those before them.
     pub(super) older: Option<Range>,
 }
@@ -123,7 +123,7 @@ impl Schedule {
     }
 
     /// The slots after a moment, up to and with another. So many of the newest are told one by one.
-    pub(super) fn between(&self, after: Timestamp, until: Timestamp, keep: usize) -> Slots {
+    pub(crate) fn between(&self, after: Timestamp, until: Timestamp, keep: usize) -> Slots {
         let (mut newest, mut older) = (VecDeque::new(), None);
         let (mut at, mut counted) = (after, 0);
         while let Some(slot) = self.next(at).filter(|slot| *slot <= until) {

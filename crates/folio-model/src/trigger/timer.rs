@@ -53,7 +53,7 @@ pub enum Misfire {
 
 impl Misfire {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
-    fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -4,12 +4,13 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use folio_core::binding::BindingView;
 use folio_core::view::Done;
-use folio_model::{BindingTerms, JobStatus, Reference, Signing, Timestamp};
+use folio_model::{BindingTerms, JobStatus, Misfire, Reference, Signing, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Session;
+use super::trigger::timer::Policy;
 use crate::client::{Change, Items};
 use crate::output::{Details, Format, Table, moment, one_line};
 
@@ -80,6 +81,9 @@ pub(crate) struct CreateJob {
     /// Give the function this input
     #[arg(long, value_name = "TEXT")]
     input: Option<String>,
+    /// What becomes of slots that no server was there for [default: skip]
+    #[arg(long, value_name = "POLICY")]
+    misfire: Option<Policy>,
 }
 
 /// Changes to a job.
@@ -99,6 +103,9 @@ pub(crate) struct UpdateJob {
     /// Give the function this input
     #[arg(long, value_name = "TEXT")]
     input: Option<String>,
+    /// What becomes of slots that no server was there for
+    #[arg(long, value_name = "POLICY")]
+    misfire: Option<Policy>,
     /// Whether it goes on
     #[arg(long, value_name = "STATUS")]
     status: Option<Going>,
@@ -171,18 +178,19 @@ pub(crate) async fn job(session: &Session, command: JobCommand) -> Result<()> {
     let at = Place { session, plural: "jobs", noun: "job" };
     match command {
         JobCommand::Create(new) => {
-            let CreateJob { function, name, pattern, first, count, input } = new;
+            let CreateJob { function, name, pattern, first, count, input, misfire } = new;
             let body = json!({
                 "function": function, "name": name, "pattern": pattern, "first": first,
-                "count": count, "input": input,
+                "count": count, "input": input, "misfire": misfire.map(Misfire::from),
             });
             at.create(body).await
         }
         JobCommand::Update(new) => {
-            let UpdateJob { which, name, pattern, next, input, status } = new;
+            let UpdateJob { which, name, pattern, next, input, misfire, status } = new;
             let status = status.map(JobStatus::from);
             let body = json!({
-                "name": name, "pattern": pattern, "next": next, "input": input, "status": status,
+                "name": name, "pattern": pattern, "next": next, "input": input,
+                "misfire": misfire.map(Misfire::from), "status": status,
             });
             at.update(&which, body, "changed").await
         }
@@ -332,6 +340,9 @@ fn details(view: &BindingView, server: &str) -> Details {
             details = details.line("Status", status);
             details = details.line("Pattern", job.pattern.as_deref().unwrap_or("once"));
             details = details.line("First", moment(job.first));
+            if job.misfire == Misfire::All {
+                details = details.line("Misfire", "all");
+            }
             details = details.line("Next", next).line("Left", left);
         }
         BindingTerms::Webhook(webhook) => {

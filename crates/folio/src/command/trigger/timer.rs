@@ -70,6 +70,15 @@ pub(crate) enum Policy {
     All,
 }
 
+impl From<Policy> for Misfire {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Skip => Self::Skip,
+            Policy::All => Self::All,
+        }
+    }
+}
+
 /// Which expression to read.
 #[derive(Debug, Args)]
 pub(crate) struct ShowSchedule {
@@ -135,10 +144,7 @@ impl Set {
             path: self.subpath,
             targets: self.calls.targets()?,
             tag: self.tag,
-            misfire: self.misfire.map(|policy| match policy {
-                Policy::Skip => Misfire::Skip,
-                Policy::All => Misfire::All,
-            }),
+            misfire: self.misfire.map(Misfire::from),
             retry: self.retry,
         };
         Ok((self.called, TriggerFields::Timer(fields)))
