@@ -124,14 +124,22 @@ pub(crate) struct Selection {
 }
 
 /// Plans the upload of files of anywhere on behalf of a directory. Gives the digests of the directories they make;
-/// those that are what they were the last time are taken to be on the server.
+/// those that are what they were the last time are taken to be on the server. What the server would not take is
+/// refused before a file is read.
 pub(crate) fn plan_selection(
     selection: &Selection,
     caches: Option<&Path>,
+    limits: &Limits,
 ) -> Result<(Vec<Digest>, Plan)> {
     let Selection { path, chosen, what } = selection;
     let memory = caches.and_then(|caches| Memory::open(caches, path, what));
     let Walked { root, files } = Walked::selection(chosen)?;
+    for (chosen, (_, entry)) in chosen.iter().zip(&root.entries) {
+        let (count, bytes) = totals(entry, &files);
+        let place = place(chosen);
+        check("files", count, limits.content_files_max, place)?;
+        check("bytes", bytes, limits.content_bytes_max, place)?;
+    }
     let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
     let files = hash_files(path, files, last)?;
     let mut nodes = Nodes::of(path, &files);
@@ -144,6 +152,26 @@ pub(crate) fn plan_selection(
         roots.extend((!is_same).then_some(known.digest));
     }
     Ok((digests, nodes.plan(files, roots, memory)))
+}
+
+/// Where the files of a directory of a selection are.
+fn place(chosen: &Chosen) -> &Path {
+    match &chosen.items[..] {
+        [only] => &only.from,
+        [first, ..] => first.from.parent().unwrap_or(&first.from),
+        [] => Path::new(""),
+    }
+}
+
+/// The files of all levels, and their bytes.
+fn totals(entry: &Entry, files: &[walk::Found]) -> (u64, u64) {
+    match entry {
+        Entry::File(at) => (1, files[*at].stamp.bytes),
+        Entry::Directory(directory) => {
+            let below = directory.entries.iter().map(|(_, entry)| totals(entry, files));
+            below.fold((0, 0), |(files, bytes), more| (files + more.0, bytes + more.1))
+        }
+    }
 }
 
 impl Memory {
@@ -317,4 +345,33 @@ fn check(what: &str, found: u64, max: u64, path: &Path) -> Result<()> {
     let path = path.display();
     let problem = Problem::new(format!("`{path}` has {found} {what}, the server takes {max}"));
     Err(problem.hint("leave out what is not needed, or raise the limit of the server").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_that_a_server_would_refuse_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let item = |name: &str| {
+            let from = directory.path().join(name);
+            std::fs::write(&from, name).unwrap();
+            let about = metadata(&from).unwrap();
+            // Whoever reads it notices.
+            std::fs::remove_file(&from).unwrap();
+            Item { name: name.parse().unwrap(), from, about, except: None }
+        };
+        let chosen = Chosen { name: "0".parse().unwrap(), items: vec![item("a"), item("b")] };
+        let path = directory.path().to_owned();
+        let selection = Selection { path, chosen: vec![chosen], what: "" };
+        let plan = |files: u64, bytes: u64| {
+            let limits =
+                Limits { content_files_max: files, content_bytes_max: bytes, ..Limits::default() };
+            plan_selection(&selection, None, &limits).err().unwrap().to_string()
+        };
+        assert!(plan(1, 2).ends_with("has 2 files, the server takes 1"), "{}", plan(1, 2));
+        assert!(plan(2, 1).ends_with("has 2 bytes, the server takes 1"), "{}", plan(2, 1));
+        assert!(plan(2, 2).starts_with("cannot read"), "{}", plan(2, 2));
+    }
 }
