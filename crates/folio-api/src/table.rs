@@ -130,7 +130,12 @@ fn of_storage() -> Vec<Operation> {
 fn of_units() -> Vec<Operation> {
     const UNITS: &str = "/folio/v1/apps/{app}/{kind}";
     const UNIT: &str = "/folio/v1/apps/{app}/{kind}/{name}";
+    const ORPHANS: &str = "/folio/v1/apps/{app}/orphans";
+    const UNUSED: &str = "List packages that no function uses";
+    const CLEAR: &str = "Delete packages that no function uses";
     vec![
+        Operation::new(get(ORPHANS), "listOrphans", UNUSED, units::orphans),
+        Operation::new(delete(ORPHANS), "deleteOrphans", CLEAR, units::delete_orphans),
         Operation::new(get(UNITS), "listUnits", "List functions or packages", units::list),
         Operation::new(post(UNITS), "createUnit", "Make one with a draft", units::create),
         Operation::new(get(UNIT), "showUnit", "Show one", units::show),

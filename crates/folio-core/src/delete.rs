@@ -17,6 +17,7 @@ use crate::{Class, Code, Explain, Folio, Referrer, folio, resolve, trigger};
 use self::guard::Leaving;
 
 pub(crate) mod guard;
+mod orphans;
 pub(crate) mod whole;
 
 /// Why nothing was deleted.

@@ -1,22 +1,22 @@
 //! Compares two versions, drafts or app versions: settings field by field, files tree by tree, text line by
 //! line. Equal subtrees are never read, so the cost follows what differs.
 
+mod app;
 mod files;
 
 use std::collections::BTreeMap;
 
-use folio_model::{
-    AppName, Content, Digest, Kind, MountPin, Name, PackageSpec, Reference, Snapshot,
-};
+use folio_model::{AppName, Content, Digest, Kind, MountPin, PackageSpec, Reference, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::app::{AppDiffView, UnitChange};
 pub use self::files::{FileChange, FileSide};
-use crate::history::{self, Moment};
+use crate::history;
 use crate::ports::{State, StoreError};
 use crate::resolve::{self, What};
-use crate::view::{self, AppView, PlacedView};
+use crate::view;
 use crate::{Folio, compose};
 
 /// How two versions differ.
@@ -49,34 +49,6 @@ pub struct FieldChange {
     pub to: Option<Value>,
 }
 
-/// How two app versions differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AppDiffView {
-    /// The older app version's id.
-    pub from: folio_model::VersionId,
-    /// The newer app version's id.
-    pub to: folio_model::VersionId,
-    /// Units that differ.
-    pub units: Vec<UnitChange>,
-}
-
-/// A unit that differs between two app versions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UnitChange {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its name.
-    pub name: Name,
-    /// What it was; absent if it was not there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<PlacedView>,
-    /// What it is; absent if it is not there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<PlacedView>,
-}
-
 impl Folio {
     /// Compares two versions or drafts of one kind.
     pub async fn diff(
@@ -103,19 +75,6 @@ impl Folio {
         let (files, truncated) = files.finish();
         let fields = compare_fields(&old.fields, &new.fields);
         Ok(DiffView { from: old.name, to: new.name, fields, files, truncated })
-    }
-
-    /// Compares an app at two moments.
-    pub async fn app_diff(
-        &self,
-        app: &AppName,
-        from: Moment,
-        to: Moment,
-    ) -> Result<AppDiffView, history::Error> {
-        let old = self.app_at(app, from).await?;
-        let new = self.app_at(app, to).await?;
-        let units = compare_units(&old, &new);
-        Ok(AppDiffView { from: old.id, to: new.id, units })
     }
 }
 
@@ -157,12 +116,17 @@ fn side(
             (version.snapshot, format!("{unit}@{}", version.id))
         }
     };
-    let snapshot = view::snapshot(state, snapshot)?;
+    Ok(held(state, name, view::snapshot(state, snapshot)?)?)
+}
+
+/// What a snapshot holds.
+fn held(state: &dyn State, name: String, snapshot: Snapshot) -> Result<Side, StoreError> {
     let package = match &snapshot {
         Snapshot::Function(spec) => compose::package_spec(state, spec.package.snapshot)?,
         Snapshot::Package(spec) => spec.clone(),
         Snapshot::Static(spec) => {
-            let (fields, deployment) = (settings(&snapshot), Some(spec.content));
+            let (mut fields, deployment) = (settings(&snapshot), Some(spec.content));
+            fields.remove("content.tree");
             return Ok(Side { name, fields, source: None, deployment });
         }
         Snapshot::Environment(_)
@@ -266,24 +230,4 @@ fn compare_fields(
         to: new.get(path).cloned(),
     };
     paths.into_iter().map(change).filter(|change| change.from != change.to).collect()
-}
-
-fn compare_units(old: &AppView, new: &AppView) -> Vec<UnitChange> {
-    let by_name = |app: &AppView| -> BTreeMap<(Kind, Name), PlacedView> {
-        app.units.iter().map(|unit| ((unit.kind, unit.name.clone()), unit.clone())).collect()
-    };
-    let (mut old, mut new) = (by_name(old), by_name(new));
-    let mut keys: Vec<_> = old.keys().chain(new.keys()).cloned().collect();
-    keys.sort();
-    keys.dedup();
-    let change = |key: (Kind, Name)| {
-        let (from, to) = (old.remove(&key), new.remove(&key));
-        let (kind, name) = key;
-        UnitChange { kind, name, from, to }
-    };
-    let differs = |change: &UnitChange| match (&change.from, &change.to) {
-        (Some(from), Some(to)) => !from.is_same(to),
-        _ => true,
-    };
-    keys.into_iter().map(change).filter(differs).collect()
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::{self, Builds};
 use crate::ports::{Page, State, StoreError};
-use crate::release::{self, AppVersionView, Standing};
+use crate::release::{self, AppVersionView, ReleaseRef, Standing};
 use crate::request::Caller;
 use crate::resolve::{self, Error as ResolveError};
 use crate::view::{self, AppView, Done, PlacedView, UnitView, VersionView};
@@ -39,6 +39,9 @@ pub enum Error {
     /// The app has no version at all.
     #[error("app `{0}` has no version yet")]
     Empty(AppName),
+    /// No such release.
+    #[error(transparent)]
+    Release(Box<release::Error>),
     /// A name leads nowhere.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
@@ -58,6 +61,7 @@ impl Explain for Error {
         match self {
             Self::NoAppVersion { .. } => Code("app_version_not_found"),
             Self::Before { .. } | Self::Empty(_) => Code("no_app_version_yet"),
+            Self::Release(error) => error.code(),
             Self::Resolve(error) => error.code(),
             Self::Folio(error) => error.code(),
         }
@@ -66,6 +70,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::NoAppVersion { .. } | Self::Before { .. } | Self::Empty(_) => Class::NotFound,
+            Self::Release(error) => error.class(),
             Self::Resolve(error) => error.class(),
             Self::Folio(error) => error.class(),
         }
@@ -77,6 +82,7 @@ impl Explain for Error {
                 Some("`folio app list-version` shows what exists".to_owned())
             }
             Self::Empty(_) => Some("publish something with `folio fn version create`".to_owned()),
+            Self::Release(error) => error.hint(),
             Self::Resolve(error) => error.hint(),
             Self::Folio(error) => error.hint(),
         }
@@ -94,6 +100,8 @@ pub enum Moment {
     Id(VersionId),
     /// The app version of this number.
     Number(Number),
+    /// The app version that a release shows.
+    Release(ReleaseRef),
 }
 
 /// One line of the log.
@@ -222,7 +230,7 @@ impl Folio {
     pub async fn app_at(&self, app: &AppName, moment: Moment) -> Result<AppView, Error> {
         let app = app.clone();
         self.look(move |state| {
-            let version = app_version(state, &app, &moment)?;
+            let version = shown_version(state, &app, &moment)?;
             let placements = state.placements(&app, version.number)?;
             Ok(AppView {
                 units: placements.into_iter().filter_map(placed).collect(),
@@ -277,11 +285,34 @@ pub(crate) fn app_version(
             state.app_version(app, *number)?,
             Error::NoAppVersion { app: app.clone(), at: number.to_string() },
         ),
+        Moment::Release(at) => {
+            let found =
+                release::find(state, app, at).map_err(|error| Error::Release(error.into()))?;
+            let id = found.release.app_version;
+            let missing = Error::NoAppVersion { app: app.clone(), at: id.to_string() };
+            (state.app_version_by_id(app, &id)?, missing)
+        }
     };
     found.ok_or(missing)
 }
 
-fn placed(placement: Placement) -> Option<PlacedView> {
+/// The app version to look at, which may also be named by the id or tag of a release that shows it.
+pub(crate) fn shown_version(
+    state: &dyn State,
+    app: &AppName,
+    moment: &Moment,
+) -> Result<AppVersion, Error> {
+    let found = app_version(state, app, moment);
+    let (Err(Error::NoAppVersion { .. }), Moment::Id(id)) = (&found, moment) else { return found };
+    let Ok(release) = id.as_str().parse() else { return found };
+    let release = Moment::Release(ReleaseRef::Named(release));
+    match app_version(state, app, &release) {
+        Err(Error::Release(_)) => found,
+        released => released,
+    }
+}
+
+pub(crate) fn placed(placement: Placement) -> Option<PlacedView> {
     let newest = placement.pending.as_ref().map(|(_, _, digest)| *digest);
     let digest = placement.snapshot().or(newest)?;
     let (number, id) = placement.latest.map(|(number, id, _)| (number, id)).unzip();

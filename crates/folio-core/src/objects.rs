@@ -1,11 +1,14 @@
 //! What there is, as objects in the shapes of Fission's proposals for versions: trackers, groups, aliases, tags, and
 //! the versions themselves under names of their own.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use folio_kinds::{Manifest, mapping};
-use folio_model::{Kind, Snapshot};
-use serde_json::{Value, json};
+use folio_model::{Content, Kind, PackageSpec, Snapshot};
+use serde_json::{Map, Value, json};
 
-use crate::view::{AliasView, AppView, PlacedView, TagView, VersionView};
+use crate::upload::Part;
+use crate::view::{AliasView, AppView, PackageUse, PlacedView, TagView, VersionView};
 
 /// The tracker of a function or package: the ids of its versions, oldest first.
 pub fn tracker(kind: Kind, name: &str, versions: &[VersionView]) -> Value {
@@ -43,7 +46,7 @@ pub fn alias(alias: &AliasView) -> Value {
     let reference = match &targets[..] {
         [(only, _)] => json!({ "type": "name", "name": only }),
         several => {
-            let weights: serde_json::Map<_, _> =
+            let weights: Map<_, _> =
                 several.iter().map(|(name, weight)| (name.clone(), percent(*weight))).collect();
             json!({ "type": "function-weights", "functionweights": weights })
         }
@@ -86,33 +89,136 @@ pub fn tag(tag: &TagView) -> Value {
     json!({ "kind": "Tag", "metadata": { "name": tag.name }, "spec": { "functionref": references } })
 }
 
+/// The largest archive that an object holds itself, as in Fission.
+pub const LITERAL_BYTES_MAX: usize = 256 * 1024;
+
 /// A version as an object of its own, in Fission's form: called after its unit and id, and marked as versioned.
 pub fn version(version: &VersionView) -> Value {
-    let named = |name: &str, id: &str| format!("{name}-{id}");
     let mut object = match mapping::stored(&version.spec, &version.name) {
         Ok(stored) => Manifest::of(stored, "fission.io/v1").map(|found| found.as_value()),
         Err(_) => return Value::Null,
     }
     .unwrap_or_default();
-    object["metadata"]["name"] = named(version.name.as_str(), version.id.as_str()).into();
-    if !object["metadata"]["annotations"].is_object() {
-        object["metadata"]["annotations"] = json!({});
-    }
-    object["metadata"]["annotations"]["versioned"] = "true".into();
-    if let (Snapshot::Function(_), Some(package)) = (&version.spec, &version.package)
-        && let Some(id) = &package.id
-    {
-        let name = named(package.name.as_str(), id.as_str());
-        object["spec"]["package"]["packageref"]["name"] = name.into();
-    }
-    if let Snapshot::Package(spec) = &version.spec {
-        for (side, content) in [("source", spec.source), ("deployment", spec.deployment)] {
-            if let Some(content) = content {
-                object["spec"][side]["checksum"] =
-                    json!({ "type": "sha256", "sum": content.tree.hex() });
-            }
+    metadata(&mut object["metadata"], version);
+    match &version.spec {
+        Snapshot::Function(_) => function(&mut object["spec"], version.package.as_ref()),
+        Snapshot::Package(spec) => {
+            package(&mut object["spec"], spec);
+            object["status"] = json!({ "buildstatus": version.build });
         }
-        object["status"] = json!({ "buildstatus": version.build });
+        _ => {}
     }
     object
+}
+
+/// Puts the bytes of a package's archive into its object, if they are not too many for that.
+pub fn put_literal(object: &mut Value, part: Part, bytes: &[u8]) {
+    if bytes.len() > LITERAL_BYTES_MAX {
+        return;
+    }
+    let side = match part {
+        Part::Source => "source",
+        Part::Deployment => "deployment",
+    };
+    let literal = STANDARD.encode(bytes);
+    object["spec"][side] = json!({ "checksum": {}, "literal": literal, "type": "literal" });
+}
+
+/// The name of a version, its mark, and everything else that a manifest said.
+fn metadata(written: &mut Value, version: &VersionView) {
+    let mut said = written.as_object().cloned().unwrap_or_default();
+    let mut annotations = match said.remove("annotations") {
+        Some(Value::Object(annotations)) => annotations,
+        _ => Map::new(),
+    };
+    annotations.insert("versioned".to_owned(), "true".into());
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), format!("{}-{}", version.name, version.id).into());
+    if version.kind == Kind::Package {
+        metadata.insert("resourceversion".to_owned(), version.number.to_string().into());
+    }
+    metadata.insert("annotations".to_owned(), Value::Object(annotations));
+    said.remove("name");
+    metadata.extend(said);
+    *written = Value::Object(metadata);
+}
+
+/// A function's spec with the values that Fission gives what nobody said, by name as the proposal has them.
+fn function(spec: &mut Value, used: Option<&PackageUse>) {
+    let strategy = json!({
+        "ExecutorType": "poolmgr",
+        "MaxScale": 1,
+        "MinScale": 0,
+        "TargetCPUPercent": 80,
+    });
+    let defaults = json!({
+        "InvokeStrategy": { "ExecutionStrategy": strategy, "StrategyType": "execution" },
+        "configmaps": [],
+        "resources": {},
+        "secrets": [],
+    });
+    complete(spec, &defaults);
+    if let Some(PackageUse { name, number, id: Some(id) }) = used {
+        let reference = &mut spec["package"]["packageref"];
+        reference["name"] = format!("{name}-{id}").into();
+        if let Some(number) = number {
+            reference["resourceversion"] = number.to_string().into();
+        }
+    }
+    spec.sort_all_objects();
+}
+
+/// Gives what is missing from an object or part of it the value it has by default.
+fn complete(value: &mut Value, defaults: &Value) {
+    match (value, defaults) {
+        (Value::Object(fields), Value::Object(defaults)) => {
+            for (key, default) in defaults {
+                complete(fields.entry(key.clone()).or_insert(Value::Null), default);
+            }
+        }
+        (value @ Value::Null, default) => *value = default.clone(),
+        _ => {}
+    }
+}
+
+/// A package's spec in the proposal's order. Content is named by its digest until its bytes take its place.
+fn package(spec: &mut Value, content: &PackageSpec) {
+    let mut said = spec.as_object().cloned().unwrap_or_default();
+    let mut archive = |side: &str, content: Option<Content>| {
+        let mut archive = said.remove(side).filter(Value::is_object).unwrap_or_else(|| json!({}));
+        archive["checksum"] = match content {
+            Some(content) => json!({ "type": "sha256", "sum": content.tree.hex() }),
+            None => json!({}),
+        };
+        archive
+    };
+    let source = archive("source", content.source);
+    let deployment = archive("deployment", content.deployment);
+    let environment = said.remove("environment").unwrap_or_default();
+    *spec = json!({ "source": source, "environment": environment, "deployment": deployment });
+    spec.as_object_mut().into_iter().for_each(|spec| spec.extend(said.clone()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_gets_its_default_and_what_is_said_stays() {
+        let mut spec = json!({ "a": { "b": 2, "c": null }, "d": [1], "e": { "f": 1 } });
+        complete(&mut spec, &json!({ "a": { "b": 1, "c": 1 }, "d": [], "g": {} }));
+        let expected = json!({ "a": { "b": 2, "c": 1 }, "d": [1], "e": { "f": 1 }, "g": {} });
+        assert_eq!(spec, expected);
+    }
+
+    #[test]
+    fn an_archive_is_in_its_object_unless_it_is_too_large() {
+        let mut object = json!({ "spec": { "source": { "checksum": { "sum": "1" } } } });
+        let before = object.clone();
+        put_literal(&mut object, Part::Source, &vec![0; LITERAL_BYTES_MAX + 1]);
+        assert_eq!(object, before);
+        put_literal(&mut object, Part::Source, b"code");
+        let literal = json!({ "checksum": {}, "literal": "Y29kZQ==", "type": "literal" });
+        assert_eq!(object, json!({ "spec": { "source": literal } }));
+    }
 }

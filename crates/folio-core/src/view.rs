@@ -272,16 +272,6 @@ impl PlacedView {
     pub fn newest(&self) -> Option<&VersionId> {
         self.pending.as_ref().or(self.id.as_ref())
     }
-
-    /// Whether it is what a unit was at another moment: the same newest version and the same draft. A version that
-    /// only came to be built is the same; one of the same id with other content is of another unit of that name.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let waits = self.pending.is_some() || other.pending.is_some();
-        let drafts = [self, other].map(|unit| unit.draft.then_some(unit.digest));
-        self.newest() == other.newest()
-            && drafts[0] == drafts[1]
-            && (waits || self.digest == other.digest)
-    }
 }
 
 /// What a reference means right now.

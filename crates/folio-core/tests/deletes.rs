@@ -151,3 +151,32 @@ async fn bytes_go_only_when_nothing_reaches_them() {
     assert_eq!((swept.removed_nodes, swept.nodes), (2, before - 2));
     assert_eq!(world.folio.check().await.unwrap(), []);
 }
+
+#[tokio::test]
+async fn packages_that_nothing_uses_are_orphans_and_go_at_once() {
+    let world = world().await;
+    let orphans = async || {
+        let found = world.folio.orphans(&app()).await.unwrap();
+        found.into_iter().map(|unit| unit.name.to_string()).collect::<Vec<_>>()
+    };
+    for name in ["drafted", "left", "used"] {
+        world.version(&package(name), name, "v1").await;
+    }
+    world.version(&function("own"), "own", "v1").await;
+    let using = |name: &str| Fields { package: Some(name.parse().unwrap()), ..Fields::default() };
+    let version = Publish { id: Some(id("v1")), ..request(using("used")) };
+    world.publish(&function("f"), version).await.unwrap();
+    let onto = (Onto::Nothing, None);
+    world.folio.set_draft(&world.caller, &function("g"), using("drafted"), onto).await.unwrap();
+    assert_eq!(orphans().await, ["left"]);
+    world.folio.delete(&world.caller, &function("own"), Cascade::No, None).await.unwrap();
+    assert_eq!(orphans().await, ["left", "own-pkg"]);
+    let head = *world.folio.head().borrow();
+    let done = world.folio.delete_orphans(&world.caller, &app()).await.unwrap();
+    let gone: Vec<_> = done.result.units.iter().map(|unit| unit.name.as_str()).collect();
+    assert_eq!(gone, ["left", "own-pkg"]);
+    assert_eq!(*world.folio.head().borrow(), head + 1, "in one entry");
+    assert_eq!(orphans().await, [""; 0]);
+    let done = world.folio.delete_orphans(&world.caller, &app()).await.unwrap();
+    assert!(!done.changed);
+}

@@ -2,6 +2,7 @@
 
 use folio_core::history::Moment;
 use folio_core::ports::Clock as _;
+use folio_core::release::ReleaseRef;
 use folio_core::request::{Cascade, Expect, Fields, Onto, Publish, Which};
 use folio_model::{Kind, UnitKey};
 
@@ -325,4 +326,34 @@ async fn what_was_made_again_under_the_same_name_and_id_differs() {
     assert_eq!(diff.units.len(), 1);
     let same = world.folio.app_diff(&app(), from, Moment::Id(before)).await.unwrap();
     assert_eq!(same.units, []);
+}
+
+#[tokio::test]
+async fn an_app_that_went_back_does_not_differ_and_what_differs_is_said() {
+    let world = world().await;
+    let publish = async |text: &str| {
+        let published = world.publish(&function("hello"), request(world.code(text).await)).await;
+        published.unwrap().app_version.unwrap()
+    };
+    let (first, second, back) = (publish("one").await, publish("two").await, publish("one").await);
+    let compare =
+        async |from: Moment, to: Moment| world.folio.app_diff(&app(), from, to).await.unwrap();
+    let there = compare(Moment::Id(first.clone()), Moment::Id(second.clone())).await;
+    let units: Vec<_> = there.units.iter().map(|unit| unit.name.as_str()).collect();
+    assert_eq!(units, ["hello", "hello-pkg"]);
+    for unit in &there.units {
+        let files: Vec<_> = unit.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((files, &unit.fields[..]), (vec!["main.js"], &[][..]));
+    }
+    let same = compare(Moment::Id(first.clone()), Moment::Id(back.clone())).await;
+    assert_eq!((same.units, same.from, same.to), (vec![], first, back.clone()));
+
+    // Releases stand for the app versions they show.
+    let live = compare(Moment::Id(second.clone()), Moment::Release(ReleaseRef::Live)).await;
+    assert_eq!(live.to, back);
+    let release = world.folio.show_release(&app(), &ReleaseRef::Live).await.unwrap().label.id;
+    let named = Moment::Id(release.as_str().parse().unwrap());
+    assert_eq!(compare(named, Moment::Id(second)).await.from, back);
+    let error = world.folio.app_diff(&app(), Moment::Id(id("nobody")), Moment::Now).await;
+    assert_eq!(refused(error).0, "app_version_not_found");
 }

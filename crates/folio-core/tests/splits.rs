@@ -183,9 +183,13 @@ impl Running {
 
 /// Has a release answer as the gateway would count it.
 fn answers(told: &Told, release: &str, times: usize, status: u16) {
+    answers_within(told, release, (times, status), Duration::from_millis(5));
+}
+
+fn answers_within(told: &Told, release: &str, (times, status): (usize, u16), time: Duration) {
     let sites = told.lock().unwrap();
     let shown = sites[0].release(release).expect("it can be reached");
-    (0..times).for_each(|_| shown.meter.record(status, Duration::from_millis(5)));
+    (0..times).for_each(|_| shown.meter.record(status, time));
 }
 
 /// Five percent, then a half once somebody said so, each decided by ten requests in a minute.
@@ -257,6 +261,31 @@ async fn a_rollout_that_answers_worse_than_the_current_release_gives_everything_
     let view = world.folio.show_live(&app()).await.unwrap();
     assert_eq!(world.shown_live().await.0, format!("{} 10000", made[0]));
     assert!(view.reason.unwrap().contains(&why));
+}
+
+#[tokio::test]
+async fn a_rollout_that_answers_too_slowly_gives_everything_back() {
+    let over = CanaryGuards { latency_percent_over: Some(50), ..CanaryGuards::default() };
+    let most = CanaryGuards { latency_ms_max: Some(30), ..CanaryGuards::default() };
+    for guards in [over, most] {
+        let running = running().await;
+        let world = &running.world;
+        let made = world.made(&["v1", "v2"]).await;
+        let told = running.told().await;
+        world.set_live(&made[0]).await.unwrap();
+        running.roll_out(&made[1], PlanFields { guards: Some(guards), ..careful() }).await;
+        answers(&told, &made[0], 20, 200);
+        answers(&told, &made[1], 20, 200);
+        running.step().await;
+        assert_eq!(running.rollout().await.phase, CanaryPhase::Running, "it is as fast");
+        answers_within(&told, &made[1], (20, 200), Duration::from_millis(100));
+        running.step().await;
+        let CanaryPhase::Failed { why } = running.rollout().await.phase else { panic!("too slow") };
+        assert!(why.contains("ms"), "{why}");
+        let view = world.folio.show_live(&app()).await.unwrap();
+        assert_eq!(world.shown_live().await.0, format!("{} 10000", made[0]));
+        assert!(view.reason.unwrap().contains(&why));
+    }
 }
 
 #[tokio::test]

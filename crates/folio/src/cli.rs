@@ -37,7 +37,14 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
     /// Work in this app
-    #[arg(long, global = true, value_name = "APP", default_value = "default")]
+    #[arg(
+        long,
+        short = 'n',
+        visible_alias = "namespace",
+        global = true,
+        value_name = "APP",
+        default_value = "default"
+    )]
     pub(crate) app: AppName,
     /// Print results in this form
     #[arg(

@@ -343,3 +343,19 @@ impl TryFrom<String> for AppMoment {
         }
     }
 }
+
+/// One version of an app, or the release that is live.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", inline)]
+pub(crate) struct Compared(pub(crate) Moment);
+
+impl TryFrom<String> for Compared {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        match &*text {
+            "live" => Ok(Self(Moment::Release(ReleaseRef::Live))),
+            _ => AppMoment::try_from(text).map(|AppMoment(moment)| Self(moment)),
+        }
+    }
+}

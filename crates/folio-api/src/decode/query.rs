@@ -9,7 +9,7 @@ use folio_model::{ExecutionStatus, Kind, Name, Number, Reference, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{AppMoment, ReleaseName};
+use super::{Compared, ReleaseName};
 
 /// How many items a page has when nothing is said.
 const PAGE_ITEMS: u64 = 100;
@@ -114,10 +114,10 @@ pub(crate) struct TimeQuery {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompareQuery {
-    /// The older app version: its id or number, or `latest`.
-    pub(crate) from: AppMoment,
-    /// The newer app version: its id or number, or `latest`.
-    pub(crate) to: AppMoment,
+    /// The older app version: its id or number, `latest`, or the id or tag of a release of it, or `live`.
+    pub(crate) from: Compared,
+    /// The newer app version: its id or number, `latest`, or the id or tag of a release of it, or `live`.
+    pub(crate) to: Compared,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use folio_core::request::{Cascade, Onto};
 use folio_core::view::{Done, Removed, UnitView};
 
 use super::Outcome;
-use crate::decode::{Ask, CascadeQuery, Change, Given, KindPath, Nothing, UnitPath};
+use crate::decode::{AppPath, Ask, CascadeQuery, Change, Given, KindPath, Nothing, UnitPath};
 use crate::encode::{Answer, Created};
 use crate::wire::{Items, NewFields, NewUnit};
 
@@ -44,4 +44,16 @@ pub(crate) async fn delete(
     let cascade = if change.query.cascade { Cascade::Yes } else { Cascade::No };
     let expect = change.revision_of_existing();
     Ok(Answer(folio.delete(&change.caller, &change.path.key(), cascade, expect).await?))
+}
+
+pub(crate) async fn orphans(folio: Folio, ask: Ask<AppPath>) -> Outcome<Answer<Items<UnitView>>> {
+    Ok(Answer(Items { items: folio.orphans(&ask.path.app).await? }))
+}
+
+pub(crate) async fn delete_orphans(
+    folio: Folio,
+    change: Change<AppPath>,
+) -> Outcome<Answer<Done<Removed>>> {
+    change.unconditional()?;
+    Ok(Answer(folio.delete_orphans(&change.caller, &change.path.app).await?))
 }

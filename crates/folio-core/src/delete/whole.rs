@@ -26,7 +26,7 @@ pub(crate) fn everything(builder: &mut Builder<'_>, app: &AppName) -> Result<Rem
     Ok(removed)
 }
 
-fn remove_unit(
+pub(super) fn remove_unit(
     builder: &mut Builder<'_>,
     mut unit: Unit,
     removed: &mut Removed,

@@ -45,6 +45,14 @@ pub(super) struct Comparison<'a> {
     changes: Vec<FileChange>,
     text_bytes: u64,
     truncated: bool,
+    lines: Lines,
+}
+
+/// Whether files are compared line by line.
+#[derive(PartialEq, Eq)]
+enum Lines {
+    Compared,
+    LeftOut,
 }
 
 /// Two directories that differ, still to be looked into.
@@ -56,7 +64,13 @@ struct Pair {
 
 impl<'a> Comparison<'a> {
     pub(super) fn new(blobs: &'a dyn Blobs, limits: &'a Limits) -> Self {
-        Self { blobs, limits, changes: Vec::new(), text_bytes: 0, truncated: false }
+        let (changes, lines) = (Vec::new(), Lines::Compared);
+        Self { blobs, limits, changes, text_bytes: 0, truncated: false, lines }
+    }
+
+    /// One that only says which files differ, and reads none.
+    pub(super) fn of_names(blobs: &'a dyn Blobs, limits: &'a Limits) -> Self {
+        Self { lines: Lines::LeftOut, ..Self::new(blobs, limits) }
     }
 
     /// Compares two trees, either of which may be absent.
@@ -125,6 +139,9 @@ impl<'a> Comparison<'a> {
         old: Option<FileSide>,
         new: Option<FileSide>,
     ) -> Result<Option<String>, StoreError> {
+        if self.lines == Lines::LeftOut {
+            return Ok(None);
+        }
         let bytes = old.map_or(0, |file| file.bytes) + new.map_or(0, |file| file.bytes);
         let large = |file: Option<FileSide>| {
             file.is_some_and(|file| file.bytes > self.limits.diff_file_bytes_max)

@@ -15,8 +15,9 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::Session;
+use super::version::show::setting;
 use crate::client::{Change, Items};
-use crate::output::{Details, Format, Table, list, moment};
+use crate::output::{Details, Format, Table, list, moment, one_line};
 
 /// What one can ask about an app.
 #[derive(Debug, Subcommand)]
@@ -35,7 +36,7 @@ pub(crate) enum Command {
     ListVersion(ListVersion),
     /// Show every unit of the app, by default as it is now
     Show(Show),
-    /// Show which units differ between two app versions
+    /// Show what differs between two app versions or releases
     Diff(Diff),
     /// Write an app version with all that it needs to one file, by default the newest
     Export(bundle::Export),
@@ -93,7 +94,7 @@ pub(crate) struct ListVersion {
 /// Which moment to show.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// An app version: its id, its number, or `latest`
+    /// An app version: its id, its number, `latest`, or a release of it by its id or tag
     #[arg(value_name = "ID", default_value = "latest")]
     id: String,
     /// What was deployed at this time, such as `2026-01-01T12:00:00Z`
@@ -104,7 +105,7 @@ pub(crate) struct Show {
 /// Which app versions to compare.
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
-    /// The older one: its id, its number, or `latest`
+    /// The older one: its id, its number, `latest`, `live`, or a release by its id or tag
     #[arg(value_name = "FROM")]
     from: String,
     /// The newer one
@@ -247,11 +248,28 @@ pub(super) fn difference(diff: &AppDiffView) -> String {
         return format!("{} and {} do not differ", diff.from, diff.to);
     }
     let mut text = format!("{} -> {}\n", diff.from, diff.to);
-    for UnitChange { kind, name, from, to } in &diff.units {
-        let (from, to) = (placed(from.as_ref()), placed(to.as_ref()));
-        writeln!(text, "{kind} {name}: {from} -> {to}").expect("a string takes everything");
+    for change in &diff.units {
+        for line in changed(change) {
+            writeln!(text, "{line}").expect("a string takes everything");
+        }
     }
     text
+}
+
+/// A unit that differs, and below it what about it does.
+fn changed(change: &UnitChange) -> Vec<String> {
+    let UnitChange { kind, name, from, to, fields, files } = change;
+    let unit = format!("{kind} {name}: {} -> {}", placed(from.as_ref()), placed(to.as_ref()));
+    let fields = fields.iter().map(|field| format!("  {}", one_line(&setting(field))));
+    let files = files.iter().map(|file| {
+        let what = match (&file.from, &file.to) {
+            (None, _) => "added",
+            (_, None) => "removed",
+            _ => "changed",
+        };
+        format!("  {} {what}", one_line(&file.path))
+    });
+    [unit].into_iter().chain(fields).chain(files).collect()
 }
 
 fn placed(unit: Option<&PlacedView>) -> String {

@@ -33,7 +33,10 @@ pub(crate) enum Command {
     /// Call a function as a request would, and print what it answers
     Test(test::Test),
     /// List functions
-    List,
+    List(unit::List),
+    /// Show the workers that run a function
+    #[command(visible_aliases = ["pod", "po"])]
+    Pods(running::Pods),
     /// Delete a function with its draft, versions and aliases
     Delete(unit::Delete),
     /// Show what a function printed
@@ -96,7 +99,8 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         Command::Describe(get) => unit::get(session, kind, get).await,
         Command::Getmeta(get) => unit::meta(session, kind, get).await,
         Command::Test(command) => test::run(session, command).await,
-        Command::List => unit::list(session, kind).await,
+        Command::List(list) => unit::list(session, kind, list).await,
+        Command::Pods(pods) => running::pods(session, pods).await,
         Command::Delete(delete) => unit::delete(session, kind, delete).await,
         Command::Logs(logs) => running::logs(session, logs).await,
         Command::Version(command) => version::run(session, kind, command).await,

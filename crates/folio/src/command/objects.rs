@@ -5,13 +5,16 @@ use clap::{Args, Subcommand};
 use folio_core::apply::Applied;
 use folio_core::diff::AppDiffView;
 use folio_core::objects;
+use folio_core::upload::Part;
 use folio_core::view::{AliasView, AppView, Done, TagView, UnitView, VersionView};
-use folio_model::{AppVersion, Kind};
+use folio_model::{AppVersion, Kind, Qualifier, Snapshot};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::version::download;
 use super::{Session, app, spec};
 use crate::client::{Change, Items};
+use crate::name::UnitAt;
 use crate::output::{self, Table, moment};
 use crate::problem::Problem;
 
@@ -33,7 +36,7 @@ pub(crate) enum Group {
     List,
     /// Show every function and package of a group with its version
     Show(GroupName),
-    /// Show which units differ between two groups
+    /// Show what differs between two groups
     Diff(GroupDiff),
     /// Make the whole app what it was in a group
     Rollback(GroupRollback),
@@ -90,7 +93,8 @@ pub(crate) async fn get(session: &Session, get: Get) -> Result<()> {
         let problem = Problem::usage(format!("there are no objects of the kind `{kind}`"));
         return Err(problem.hint(format!("the kinds are {}", KINDS.join(", "))).into());
     };
-    let mut found = Objects { session, app: session.app(None).to_string() }.all(kind).await?;
+    let (app, wanted) = (session.app(None).to_string(), name.as_deref());
+    let mut found = Objects { session, app, wanted }.all(kind).await?;
     let Some(name) = name else {
         return session.output.items(&found, |found, _| {
             let mut table = Table::new(["KIND", "NAME"]);
@@ -119,6 +123,8 @@ fn named(object: &Value) -> &str {
 struct Objects<'a> {
     session: &'a Session,
     app: String,
+    /// The name of the one that is asked for.
+    wanted: Option<&'a str>,
 }
 
 impl Objects<'_> {
@@ -155,7 +161,13 @@ impl Objects<'_> {
             let versions: Vec<VersionView> = client.pages(&path, ("after", usize::MAX)).await?;
             let aliases: &[AliasView] = &unit.aliases;
             match kind {
-                "Function" | "Package" => found.extend(versions.iter().map(objects::version)),
+                "Function" => found.extend(versions.iter().map(objects::version)),
+                "Package" => {
+                    for version in &versions {
+                        let object = objects::version(version);
+                        found.push(self.with_archives(object, version).await?);
+                    }
+                }
                 "Alias" => {
                     found.extend(objects::latest(name, &versions));
                     found.extend(aliases.iter().map(objects::alias));
@@ -166,6 +178,29 @@ impl Objects<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+impl Objects<'_> {
+    /// A package with the archives it is made of, if it is the one that is asked for. In lists, digests name them.
+    async fn with_archives(&self, mut object: Value, version: &VersionView) -> Result<Value> {
+        let Snapshot::Package(spec) = &version.spec else { return Ok(object) };
+        if self.wanted != Some(named(&object)) {
+            return Ok(object);
+        }
+        let unit = UnitAt { app: version.app.clone(), name: version.name.clone() };
+        let at = (unit, Qualifier::Number(version.number));
+        let (source, deployment) = (spec.source.is_some(), spec.deployment.is_some());
+        for (part, is_there) in [(Part::Source, source), (Part::Deployment, deployment)] {
+            if !is_there {
+                continue;
+            }
+            let answer = download::fetch(self.session, Kind::Package, &at, Some(part)).await?;
+            if let Some(bytes) = download::at_most(answer, objects::LITERAL_BYTES_MAX).await? {
+                objects::put_literal(&mut object, part, &bytes);
+            }
+        }
+        Ok(object)
     }
 }
 

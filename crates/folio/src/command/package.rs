@@ -3,12 +3,15 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use folio_core::upload;
-use folio_model::Kind;
+use folio_core::view::{Done, Removed, UnitView};
+use folio_model::{Build, Kind};
+use reqwest::Method;
 
 use super::publish::{FunctionFields, PackageFields, PackageVersion};
 use super::saving::Creating;
 use super::version::download;
 use super::{Session, unit, version};
+use crate::client::{Change, Items};
 use crate::name::{Named, Versioned};
 use crate::output::{self, Output};
 use crate::problem::Problem;
@@ -30,9 +33,9 @@ pub(crate) enum Command {
     /// Write what a package runs to a file, or to standard output
     Getdeploy(Part),
     /// List packages
-    List,
+    List(PackageList),
     /// Delete a package with its draft and versions, and the function versions that use them
-    Delete(unit::Delete),
+    Delete(PackageDelete),
     /// Work with the versions of a package
     #[command(subcommand)]
     Version(version::Command<PackageVersion>),
@@ -57,6 +60,35 @@ pub(crate) struct Update {
     /// Refuse unless the package is still at this revision
     #[arg(long, value_name = "REVISION")]
     expect: Option<u64>,
+}
+
+/// Which packages to list.
+#[derive(Debug, Args)]
+pub(crate) struct PackageList {
+    #[command(flatten)]
+    list: unit::List,
+    /// Only packages that no function uses
+    #[arg(long, conflicts_with = "all_apps")]
+    orphan: bool,
+    /// Only packages whose build is there: `none`, `pending`, `running`, `succeeded` or `failed`
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    status: Option<Build>,
+}
+
+/// Which package to delete.
+#[derive(Debug, Args)]
+pub(crate) struct PackageDelete {
+    #[command(flatten)]
+    delete: unit::Delete,
+    /// Delete all packages that no function uses
+    #[arg(long, conflicts_with_all = ["positional", "name", "cascade", "expect"])]
+    orphan: bool,
+}
+
+fn status(text: &str) -> Result<Build> {
+    serde_json::from_value(text.into()).map_err(|_| {
+        anyhow::anyhow!("a build is `none`, `pending`, `running`, `succeeded` or `failed`")
+    })
 }
 
 /// Which files of a package, and where they go.
@@ -94,10 +126,35 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         Command::Info(versioned) => version::show(session, kind, versioned).await,
         Command::Getsrc(part) => files(session, part, upload::Part::Source).await,
         Command::Getdeploy(part) => files(session, part, upload::Part::Deployment).await,
-        Command::List => unit::list(session, kind).await,
-        Command::Delete(delete) => unit::delete(session, kind, delete).await,
+        Command::List(command) => list(session, command).await,
+        Command::Delete(PackageDelete { orphan: true, .. }) => delete_orphans(session).await,
+        Command::Delete(PackageDelete { delete, .. }) => unit::delete(session, kind, delete).await,
         Command::Version(command) => version::run(session, kind, command).await,
     }
+}
+
+async fn list(session: &Session, command: PackageList) -> Result<()> {
+    let PackageList { list, orphan, status } = command;
+    let mut found = if orphan {
+        let app = session.app(None);
+        let path = ["apps", app.as_str(), "orphans"];
+        let orphans: Items<UnitView> = session.client.get(&path, &[]).await?;
+        orphans.items
+    } else {
+        list.find(session, Kind::Package).await?
+    };
+    found.retain(|unit| status.is_none_or(|status| unit::build(unit) == Some(status)));
+    list.show(session, &found)
+}
+
+async fn delete_orphans(session: &Session) -> Result<()> {
+    let app = session.app(None);
+    let path = ["apps", app.as_str(), "orphans"];
+    let done: Done<Removed> = session.client.change(&path, Change::new(Method::DELETE)).await?;
+    session.output.item(&done, |done| match unit::removed(&done.result) {
+        nothing if nothing.is_empty() => "a function uses every package".to_owned(),
+        removed => removed,
+    })
 }
 
 async fn files(session: &Session, part: Part, which: upload::Part) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What flags say about a function or package: its files, settings, and how to publish it. Uploads the files
 //! and makes the [`Fields`] a request carries.
 
+mod checksum;
 mod manifests;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use folio_model::{Name, VersionId};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
+use self::checksum::Checksum;
 use super::Session;
 use super::idle::FunctionIdle;
 use super::settings::{MountFlags, RunFlags};
@@ -37,6 +39,12 @@ pub(crate) struct PackageFields {
     /// Run these files: a directory, a zip, tar or tar.gz archive, or the id of an uploaded one
     #[arg(long, value_name = "PATH", visible_alias = "deployarchive")]
     deploy: Option<PathBuf>,
+    /// Refuse sources whose SHA-256 is another
+    #[arg(long, value_name = "SHA256", requires = "src")]
+    srcchecksum: Option<Checksum>,
+    /// Refuse files to run whose SHA-256 is another
+    #[arg(long, value_name = "SHA256")]
+    deploychecksum: Option<Checksum>,
     /// Build the sources with this command
     #[arg(long, value_name = "COMMAND")]
     buildcmd: Option<String>,
@@ -158,7 +166,8 @@ impl FunctionFields {
         let Self { package, pkg, entrypoint, run, unset, mounts, idle } = self;
         idle.warn();
         let (configs, secrets) = mounts.mountings();
-        let PackageFields { env, code, src, deploy, buildcmd, no_cache } = package;
+        package.check()?;
+        let PackageFields { env, code, src, deploy, buildcmd, no_cache, .. } = package;
         let cache = session.cache.clone().filter(|_| !no_cache);
         let there = [&src, &deploy].map(|path| path.as_deref().and_then(uploaded));
         let given = [src.map(Given::Files), code.map(Given::Code).or(deploy.map(Given::Files))];

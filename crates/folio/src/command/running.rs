@@ -1,11 +1,14 @@
 //! What runs and how it does: `folio status`, `folio top`, and the logs of functions.
 
+use std::collections::VecDeque;
+
 use anyhow::{Context, Result};
 use clap::Args;
 use folio_core::logs::Line;
 use folio_core::ports::runtime::{Enforcement, RuntimeStatus, WorkerStatus};
 use folio_core::serving::MeasuredVersion;
 use folio_core::status::StatusView;
+use folio_core::view::UnitView;
 use futures::TryStreamExt as _;
 
 use super::Session;
@@ -27,6 +30,16 @@ pub(crate) struct Logs {
     /// Wait for more
     #[arg(long, short)]
     follow: bool,
+    /// Only the newest lines, as many as this
+    #[arg(long, value_name = "COUNT", conflicts_with = "follow")]
+    recordcount: Option<usize>,
+}
+
+/// Whose workers to show.
+#[derive(Debug, Args)]
+pub(crate) struct Pods {
+    #[command(flatten)]
+    named: Named,
 }
 
 /// Shows what a function printed, oldest first.
@@ -40,6 +53,7 @@ pub(crate) async fn logs(session: &Session, logs: Logs) -> Result<()> {
     let answer = session.client.fetch(&path, &query).await?;
     let mut pieces = answer.bytes_stream();
     let mut text = Vec::new();
+    let mut newest = VecDeque::new();
     while let Some(piece) = pieces.try_next().await.context("the log broke off")? {
         text.extend_from_slice(&piece);
         while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
@@ -48,10 +62,32 @@ pub(crate) async fn logs(session: &Session, logs: Logs) -> Result<()> {
             if line.len() == 1 {
                 continue;
             }
-            show(session.output, &serde_json::from_slice(&line)?)?;
+            let line = serde_json::from_slice(&line)?;
+            let Some(count) = logs.recordcount else {
+                show(session.output, &line)?;
+                continue;
+            };
+            newest.push_back(line);
+            if newest.len() > count {
+                newest.pop_front();
+            }
         }
     }
-    Ok(())
+    newest.iter().try_for_each(|line| show(session.output, line))
+}
+
+/// Shows the workers that run a function, of all its versions.
+pub(crate) async fn pods(session: &Session, pods: Pods) -> Result<()> {
+    let unit = pods.named.unit(session)?;
+    // So that a function that is not there is said to be so.
+    let path = ["apps", unit.app.as_str(), "functions", unit.name.as_str()];
+    let _: UnitView = session.client.get(&path, &[]).await?;
+    let status: StatusView = session.client.get(&["status"], &[]).await?;
+    let mut workers = status.runtime.map(|runtime| runtime.workers).unwrap_or_default();
+    workers.retain(|worker| {
+        worker.app.as_ref() == Some(&unit.app) && worker.function.as_ref() == Some(&unit.name)
+    });
+    session.output.items(&workers, |workers, _| table(workers))
 }
 
 fn show(output: Format, line: &Line) -> Result<()> {

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use clap::Args;
+use folio_core::app::AppSummary;
 use folio_core::request::Fields;
 use folio_core::view::{Done, DraftView, PackageUse, Removed, UnitView};
-use folio_model::{Kind, RunSettings, Snapshot};
+use folio_model::{Build, Kind, RunSettings, Snapshot};
 use reqwest::Method;
 use serde_json::json;
 
@@ -19,6 +20,14 @@ use crate::output::{Details, Format, Table, list as join};
 pub(crate) struct Get {
     #[command(flatten)]
     named: Named,
+}
+
+/// Which units to list.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// List those of every app
+    #[arg(long, short = 'A', visible_alias = "all-namespaces")]
+    all_apps: bool,
 }
 
 /// What to delete.
@@ -81,11 +90,39 @@ pub(crate) async fn meta(session: &Session, kind: Kind, get: Get) -> Result<()> 
 }
 
 /// Lists the units of a kind.
-pub(crate) async fn list(session: &Session, kind: Kind) -> Result<()> {
-    let app = session.app(None);
-    let path = ["apps", app.as_str(), kind.plural()];
-    let found: Items<UnitView> = session.client.get(&path, &[]).await?;
-    session.output.items(&found.items, table)
+pub(crate) async fn list(session: &Session, kind: Kind, list: List) -> Result<()> {
+    let found = list.find(session, kind).await?;
+    list.show(session, &found)
+}
+
+impl List {
+    /// The units of the app, or of every app.
+    pub(crate) async fn find(&self, session: &Session, kind: Kind) -> Result<Vec<UnitView>> {
+        let mut apps = vec![session.app(None)];
+        if self.all_apps {
+            let found: Items<AppSummary> = session.client.get(&["apps"], &[]).await?;
+            apps = found.items.into_iter().map(|app| app.app).collect();
+        }
+        let mut units = Vec::new();
+        for app in apps {
+            let path = ["apps", app.as_str(), kind.plural()];
+            let found: Items<UnitView> = session.client.get(&path, &[]).await?;
+            units.extend(found.items);
+        }
+        Ok(units)
+    }
+
+    /// Prints them, with their apps where there may be several.
+    pub(crate) fn show(&self, session: &Session, units: &[UnitView]) -> Result<()> {
+        let table = if self.all_apps { table_of_apps } else { table };
+        session.output.items(units, table)
+    }
+}
+
+/// How far the build of a package is: of its draft, or else of its latest version.
+pub(crate) fn build(view: &UnitView) -> Option<Build> {
+    let draft = view.draft.as_ref().map(|draft| draft.build);
+    draft.or(view.latest.as_ref().map(|latest| latest.build))
 }
 
 /// Deletes a unit and what belongs to it.
@@ -202,6 +239,17 @@ fn table(units: &[UnitView], format: Format) -> Table {
         } else {
             table.row([name, latest, draft, env]);
         }
+    }
+    table
+}
+
+fn table_of_apps(units: &[UnitView], _: Format) -> Table {
+    let mut table = Table::new(["APP", "NAME", "LATEST", "DRAFT", "ENV"]);
+    for view in units {
+        let latest = view.latest.as_ref().map(|latest| latest.id.to_string()).unwrap_or_default();
+        let draft = if view.draft.is_some() { "yes" } else { "no" }.to_owned();
+        let env = shown(view).map(|(spec, _)| environment(spec)).unwrap_or_default();
+        table.row([view.app.to_string(), view.name.to_string(), latest, draft, env]);
     }
     table
 }

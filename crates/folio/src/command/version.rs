@@ -2,7 +2,7 @@
 
 mod build;
 pub(crate) mod download;
-mod show;
+pub(super) mod show;
 
 use std::str::FromStr;
 

@@ -73,6 +73,7 @@ impl PackageFields {
     }
 
     fn documents(self, unit: &UnitAt, name: &Name) -> Result<Vec<Value>> {
+        self.check()?;
         let environment = environment(&unit.name, self.env.as_ref())?;
         let mut documents = Vec::new();
         let mut archive = |part: &str, path: Option<&Path>| -> Result<Option<String>> {

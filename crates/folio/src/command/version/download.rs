@@ -96,6 +96,21 @@ pub(crate) async fn to_output(mut answer: Response) -> Result<()> {
     check.finish()
 }
 
+/// A download that is not larger than this; nothing if it is.
+pub(crate) async fn at_most(mut answer: Response, bytes_max: usize) -> Result<Option<Vec<u8>>> {
+    let mut check = Check::new(&answer);
+    let mut bytes = Vec::new();
+    while let Some(piece) = answer.chunk().await.context("the download broke off")? {
+        check.take(&piece);
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > bytes_max {
+            return Ok(None);
+        }
+    }
+    check.finish()?;
+    Ok(Some(bytes))
+}
+
 /// Writes a download to a file, which appears when it is complete.
 pub(crate) async fn to_file(mut answer: Response, file: &Path, force: bool) -> Result<u64> {
     let context = || format!("cannot write `{}`", file.display());

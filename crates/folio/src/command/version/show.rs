@@ -138,13 +138,17 @@ fn build(build: Build) -> &'static str {
 }
 
 fn field(text: &mut String, change: &FieldChange) {
+    writeln!(text, "{}", setting(change)).expect("a string takes everything");
+}
+
+/// What a setting was and is.
+pub(crate) fn setting(change: &FieldChange) -> String {
     let side = |value: &Option<Value>| match value {
         None => "nothing".to_owned(),
         Some(Value::String(words)) => words.clone(),
         Some(other) => other.to_string(),
     };
-    let (from, to) = (side(&change.from), side(&change.to));
-    writeln!(text, "{}: {from} -> {to}", change.field).expect("a string takes everything");
+    format!("{}: {} -> {}", change.field, side(&change.from), side(&change.to))
 }
 
 fn file(text: &mut String, change: &FileChange) {
