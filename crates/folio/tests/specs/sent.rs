@@ -1,46 +1,24 @@
 //! What an apply sends, counted between the command and its server.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use folio_testkit::transcript::Session;
 
+use crate::counter::Counter;
 use crate::program::{session, works};
 
 const FUNCTIONS: usize = 200;
 
-/// Passes everything on and counts what clients send.
-struct Counter {
-    url: String,
-    bytes: Arc<AtomicUsize>,
-}
-
 impl Counter {
-    fn before(session: &Session) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = session.url().trim_start_matches("http://").to_owned();
-        let bytes = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&bytes);
-        std::thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let server = TcpStream::connect(&server).unwrap();
-                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                let counted = Arc::clone(&counted);
-                std::thread::spawn(move || pass(from, to, &counted));
-                std::thread::spawn(move || pass(server, client, &AtomicUsize::new(0)));
-            }
-        });
-        Self { url, bytes }
-    }
-
     /// What an apply says, and how many bytes it sends.
     fn apply(&self, session: &Session) -> (String, usize) {
-        let before = self.bytes.load(Ordering::SeqCst);
-        let said = works(session, &format!("folio --server {} spec version apply 2>&1", self.url));
-        (said, self.bytes.load(Ordering::SeqCst) - before)
+        let (said, sent) = self.during(session, "folio --server $SERVER spec version apply 2>&1");
+        (said, sent.len())
+    }
+
+    /// What a command says, whether or not it works, and how many bytes it sends.
+    fn run(&self, session: &Session, command: &str) -> (String, usize) {
+        let line = format!("folio --server $SERVER {command} 2>&1 || true");
+        let (said, sent) = self.during(session, &line);
+        (said, sent.len())
     }
 
     /// As [`Self::apply`], of a directory that is as it was.
@@ -49,18 +27,6 @@ impl Counter {
         assert!(said.contains("Everything up to date."), "{said}");
         bytes
     }
-}
-
-fn pass(mut from: TcpStream, mut to: TcpStream, count: &AtomicUsize) {
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
-        count.fetch_add(bytes, Ordering::SeqCst);
-        if to.write_all(&buffer[..bytes]).is_err() {
-            break;
-        }
-    }
-    // Either side may be gone already.
-    drop(to.shutdown(Shutdown::Write));
 }
 
 /// A directory of functions, each with a file of its own but for one, which has several.
@@ -134,4 +100,36 @@ fn every_change_of_a_directory_is_seen_by_the_next_apply() {
         let said = session.run("folio spec version apply 2>&1").unwrap().join("\n");
         assert!(said.contains(expected), "$ {change}\n{said}");
     }
+}
+
+#[test]
+fn nothing_is_uploaded_before_it_is_known_to_be_right() {
+    const FILE_BYTES: usize = 3 << 20;
+    let session = session(&[]);
+    works(&session, "folio spec init --name large --deployid large; mkdir src");
+    works(
+        &session,
+        &format!("head -c {FILE_BYTES} /dev/urandom > src/data && echo x > src/main.js"),
+    );
+    let manifests = "kind: ArchiveUploadSpec\nname: code\ninclude: [src/*]\n---\n\
+         kind: Package\nmetadata: {name: code}\n\
+         spec: {environment: {name: nodejs}, deployment: {url: 'archive://code'}}\n---\n\
+         kind: Function\nmetadata: {name: hello}\n\
+         spec: {environment: {name: nodejs}, package: {packageref: {name: missing}}}\n";
+    session.write("specs/all.yaml", manifests).unwrap();
+    let counter = Counter::before(&session);
+    let check = |command: &str, expected: &str, is_sent: bool| {
+        let (said, bytes) = counter.run(&session, command);
+        assert!(said.contains(expected), "$ {command}\n{said}");
+        assert_eq!(bytes > FILE_BYTES, is_sent, "$ {command}\n{bytes} bytes");
+    };
+    check("spec version apply", "references package 'missing'", false);
+    works(&session, "sed -i s/missing/code/ specs/all.yaml");
+    check("spec validate", "Validation Successful", false);
+    check("spec version apply --dry-run", "1 function would be created: hello", false);
+    check("spec version apply", "1 function created: hello", true);
+    check("spec version apply", "Everything up to date.", false);
+    works(&session, &format!("head -c {FILE_BYTES} /dev/urandom > src/data"));
+    check("spec version apply --dry-run", "1 function would be updated: hello", false);
+    check("spec version apply", "1 function updated: hello", true);
 }
