@@ -128,6 +128,17 @@ impl Folio {
         app: &AppName,
         new: NewExecution,
     ) -> Result<Execution, Error> {
+        self.start_execution_in(caller, app, new, None).await
+    }
+
+    /// As [`Folio::start_execution`], in the slot of a job.
+    pub(crate) async fn start_execution_in(
+        &self,
+        caller: &Caller,
+        app: &AppName,
+        new: NewExecution,
+        slot: Option<Timestamp>,
+    ) -> Result<Execution, Error> {
         let record = self.record()?;
         self.check_input(new.input.as_deref())?;
         self.check_text("description", &new.description)?;
@@ -138,7 +149,8 @@ impl Folio {
             return Ok(found);
         }
         let plan = self.draw(app, &new.function, None).await?;
-        let execution = self.accepted(id, caller, &plan, new);
+        let mut execution = self.accepted(id, caller, &plan, new);
+        execution.asked.slot = slot;
         match execution.asked.mode {
             ExecutionMode::Async => {
                 let begun = record.begin(execution.clone(), task(id, None), None).await?;
@@ -146,6 +158,13 @@ impl Folio {
             }
             ExecutionMode::Sync => self.run_now(plan, execution).await,
         }
+    }
+
+    /// Whether what a caller asks for under its key was started before.
+    pub(crate) async fn is_started(&self, caller: &Caller) -> Result<bool, StoreError> {
+        let Some(record) = &self.executions else { return Ok(false) };
+        let is_keyed = caller.repeat.is_some();
+        Ok(is_keyed && record.execution(self.execution_id(caller)).await?.is_some())
     }
 
     /// Says whether an execution could be started now; nothing is recorded.
@@ -277,6 +296,7 @@ impl Folio {
             alias,
             mode: new.mode,
             origin: new.origin,
+            slot: None,
             by: caller.actor.clone(),
             description: new.description,
         };

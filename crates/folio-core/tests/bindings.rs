@@ -1,23 +1,29 @@
 //! Jobs and webhooks: every slot is run once, one that is broken is only its own trouble, and what they lead to stays.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use folio_core::Explain as _;
 use folio_core::binding::{
     BindingFields, BindingKind, BindingView, JobFields, NewBinding, NewJob, NewTerms, WebhookCall,
 };
 use folio_core::execution::Listing;
+use folio_core::logs::Logs;
 use folio_core::ports::{Plaintext, StoreError};
 use folio_core::request::{Cascade, Onto, Which};
 use folio_core::secret::SecretFields;
 use folio_model::{
-    BindingTerms, BoundTo, Build, Execution, ExecutionOrigin, JobStatus, Kind, Signing, UnitKey,
-    Webhook,
+    BindingTerms, BoundTo, Build, Execution, ExecutionOrigin, JobStatus, Kind, Misfire, Signing,
+    Timestamp, UnitKey, Webhook,
 };
+use folio_store::MemoryQueue;
 use folio_testkit::vault::TestVault;
+use jiff::SignedDuration;
 
 use crate::builds::{await_build, builders, publish};
 use crate::runtime::{Running, Script, reference, running, running_on_disk};
+use crate::timers::Slow;
 use crate::world::{World, app, function, id, refused};
 
 impl Running {
@@ -57,6 +63,12 @@ impl Running {
     }
 }
 
+/// The slots that were run, oldest first.
+fn slots(mut started: Vec<Execution>) -> Vec<Timestamp> {
+    started.reverse();
+    started.into_iter().map(|one| one.asked.slot.expect("it is the run of a slot")).collect()
+}
+
 async fn published(running: Running) -> Running {
     running.world.version(&function("hello"), "one", "v1").await;
     running.world.version(&function("hello"), "two", "v2").await;
@@ -78,7 +90,11 @@ async fn a_job_runs_as_often_as_it_shall(running: Running) {
     assert_eq!(running.started_by(&job).await.len(), 2);
     assert_eq!(running.status(&job).await.0, JobStatus::Done);
     let said = format!("Created by Job {}", job.id);
-    assert!(running.started_by(&job).await.iter().all(|one| one.asked.description == said));
+    let started = running.started_by(&job).await;
+    assert!(started.iter().all(|one| one.asked.description == said));
+    let minute = SignedDuration::from_secs(60);
+    let first = job.next.unwrap();
+    assert_eq!(slots(started), [first, first + minute]);
 }
 
 #[tokio::test]
@@ -89,6 +105,34 @@ async fn a_job_runs_as_often_as_it_shall_in_memory() {
 #[tokio::test]
 async fn a_job_runs_as_often_as_it_shall_on_disk() {
     a_job_runs_as_often_as_it_shall(running_on_disk().await).await;
+}
+
+/// A server ends at any step of a slot, and another finds what it left after further slots have passed.
+#[tokio::test]
+async fn a_job_is_counted_whoever_dies_meanwhile() {
+    let mut is_abandoned = true;
+    let mut steps = 0;
+    while std::mem::take(&mut is_abandoned) {
+        let slow = Arc::new(Slow(MemoryQueue::default()));
+        let running = running().await.with_queue(slow, Arc::new(Logs::new(1024)));
+        let running = published(running).await;
+        let job = running.job("hello", "* * * * *", Some(2)).await;
+        running.world.clock.jump(60);
+        {
+            let mut take = pin!(running.world.folio.take_jobs());
+            let mut context = Context::from_waker(Waker::noop());
+            is_abandoned |= (0..=steps).all(|_| take.as_mut().poll(&mut context).is_pending());
+        }
+        for _ in 0..4 {
+            running.look_at_the_clock(180).await.unwrap();
+        }
+        let slots = slots(running.started_by(&job).await);
+        assert_eq!(slots.len(), 2, "left after {steps} steps: {slots:?}");
+        assert!(slots.is_sorted() && slots[0] != slots[1], "{slots:?}");
+        assert_eq!(running.status(&job).await.0, JobStatus::Done);
+        steps += 1;
+    }
+    assert!(steps > 6, "it was left before and after each of its steps: {steps}");
 }
 
 #[tokio::test]
@@ -165,6 +209,29 @@ async fn a_webhook_can_ask_for_a_signature() {
     assert_eq!(refused(called).0, "webhook_not_signed", "without its secret nobody is let in");
 }
 
+#[tokio::test]
+async fn a_webhook_that_was_called_too_often_lets_in_again_in_the_next_minute() {
+    let running = published(running().await).await;
+    let limited = Webhook { calls_per_minute_max: Some(2), ..Webhook::default() };
+    let hook = running.bound("hello", NewTerms::Webhook(limited)).await;
+    let other = running.bound("hello", NewTerms::Webhook(Webhook::default())).await;
+    let call = async |hook: &BindingView| {
+        running.world.folio.call_webhook(hook.id, WebhookCall::default()).await
+    };
+    for minute in 1..=3 {
+        for _ in 0..2 {
+            call(&hook).await.unwrap();
+        }
+        for seconds in [0, 59] {
+            running.world.clock.jump(seconds);
+            assert_eq!(refused(call(&hook).await).0, "webhook_too_often");
+            call(&other).await.expect("it has no limit");
+        }
+        assert_eq!(running.started_by(&hook).await.len(), 2 * minute, "what is refused is not run");
+        running.world.clock.jump(1);
+    }
+}
+
 fn job_terms() -> NewTerms {
     NewTerms::Job(NewJob { pattern: Some("* * * * *".to_owned()), ..NewJob::default() })
 }
@@ -177,6 +244,38 @@ async fn slots_that_were_missed_are_not_made_up_for_one_by_one() {
     assert_eq!(running.started_by(&job).await.len(), 1, "the newest is run");
     running.look_at_the_clock(60).await.unwrap();
     assert_eq!(running.started_by(&job).await.len(), 2);
+}
+
+#[tokio::test]
+async fn slots_that_were_missed_are_made_up_for_where_that_is_asked_for() {
+    let running = published(running().await).await;
+    let misfire = Misfire::All;
+    let pattern = Some("* * * * *".to_owned());
+    let new = NewJob { pattern: pattern.clone(), count: Some(4), misfire, ..NewJob::default() };
+    let counted = running.bound("hello", NewTerms::Job(new)).await;
+    let new = NewJob { pattern, misfire, ..NewJob::default() };
+    let endless = running.bound("hello", NewTerms::Job(new)).await;
+    let first = counted.next.unwrap();
+    running.look_at_the_clock(3 * 60).await.unwrap();
+    let minutes = |from: i64, to: i64| {
+        let at = |minute| first + SignedDuration::from_mins(minute);
+        (from..to).map(at).collect::<Vec<_>>()
+    };
+    assert_eq!(slots(running.started_by(&endless).await), minutes(0, 3), "in their order");
+    // However long nobody was there, only so many are made up for, the newest.
+    let max = i64::try_from(running.world.folio.limits().timer_catch_up_max).unwrap();
+    running.look_at_the_clock((max + 50) * 60).await.unwrap();
+    let made_up = [minutes(0, 3), minutes(53, 53 + max)].concat();
+    assert_eq!(slots(running.started_by(&endless).await), made_up);
+    assert_eq!(running.started_by(&counted).await.len(), 4, "never more than are counted");
+    assert_eq!(running.status(&counted).await.0, JobStatus::Done);
+    let job = JobFields { misfire: Some(Misfire::Skip), ..JobFields::default() };
+    let fields = BindingFields { job, ..BindingFields::default() };
+    let (folio, at) = (&running.world.folio, (&app(), endless.id));
+    folio.rebind(&running.world.caller, at, BindingKind::Job, fields).await.unwrap();
+    let before = running.started_by(&endless).await.len();
+    running.look_at_the_clock(30 * 60).await.unwrap();
+    assert_eq!(running.started_by(&endless).await.len(), before + 1);
 }
 
 #[tokio::test]

@@ -5,15 +5,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use folio_core::execution::{Error, Listing, NewExecution};
-use folio_core::ports::runtime::CallError;
+use folio_core::logs::{Logs, Printer, Stream};
+use folio_core::ports::runtime::{CallError, RequestId};
 use folio_core::request::{Caller, Repeat, Which};
 use folio_core::{Explain as _, Limits};
 use folio_model::{
-    Digest, Execution, ExecutionId, ExecutionMode, ExecutionOrigin, ExecutionStatus,
+    Digest, Execution, ExecutionId, ExecutionMode, ExecutionOrigin, ExecutionStatus, Timestamp,
 };
+use folio_store::MemoryQueue;
 use serde_json::{Value, json};
 
-use crate::runtime::{Running, reference, running, running_on_disk, running_with};
+use crate::runtime::{Running, call, reference, running, running_on_disk, running_with};
 use crate::world::{app, function, refused};
 
 fn new(function: &str, mode: ExecutionMode) -> NewExecution {
@@ -276,4 +278,62 @@ async fn what_is_too_large_is_refused_before_anything_is_kept() {
     assert_eq!(refused(nobody).0, "unit_not_found");
     let listing = Listing { limit: 10, ..Listing::default() };
     assert_eq!(running.world.folio.executions(&app(), listing).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_is_printed_beyond_the_limit_is_left_out_and_that_is_said() {
+    let limits = Limits { execution_log_bytes_max: 12, ..Limits::default() };
+    let running = running_with(limits, Arc::new).await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    running.stub.holds.store(true, Ordering::SeqCst);
+    let logs = Arc::new(Logs::new(1024));
+    let queue = Arc::new(MemoryQueue::default());
+    let mut running = running.with_queue(queue.clone(), Arc::clone(&logs));
+    running.world.folio = running.world.folio.with_executions(queue);
+    let (plan, _) = {
+        running.stub.gate.notify_one();
+        running.world.folio.invoke(&app(), &reference("hello"), call(0)).await.unwrap()
+    };
+    let long = running.begun("hello", ExecutionMode::Async).await;
+    let print = async {
+        running.stub.await_event("call hello@v1", 2).await;
+        let printer = Printer { request: Some(RequestId(long.id.0.as_u128())), worker: None };
+        for line in ["one", "two", "three", "four"] {
+            logs.add(&plan, Timestamp::UNIX_EPOCH, Stream::Stdout, printer, line);
+        }
+        running.stub.gate.notify_one();
+    };
+    let (done, ()) = tokio::join!(running.ended(long.id), print);
+    let log = running.world.folio.execution_log(&app(), done.id).await.unwrap();
+    let id = done.id;
+    let expected = format!(
+        "Start execution: {id}\none\ntwo\nthr\n(more was printed than is kept)\nFinished execution: {id}\n"
+    );
+    assert_eq!(log, expected);
+}
+
+#[tokio::test]
+async fn executions_are_forgotten_when_their_time_is_over() {
+    let limits = Limits { execution_retention_ms: 60_000, ..Limits::default() };
+    let running = running_with(limits, Arc::new).await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    let old = running.begun("hello", ExecutionMode::Sync).await;
+    // What waited for an hour is kept for a minute from its end on.
+    let waits = running.begun("hello", ExecutionMode::Async).await;
+    running.world.clock.jump(60 * 60);
+    let done = running.ended(waits.id).await;
+    let forgotten = async {
+        while running.world.folio.show_execution(&app(), old.id).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = forgotten => {}
+        stopped = running.world.folio.run_executions(std::future::pending()) => {
+            panic!("it stopped: {stopped:?}")
+        }
+    }
+    assert_eq!(running.shown(done.id).await, done);
+    let log = running.world.folio.execution_log(&app(), old.id).await;
+    assert_eq!(refused(log).0, "execution_not_found");
 }

@@ -220,6 +220,13 @@ pub(crate) fn reference(text: &str) -> Reference {
 }
 
 impl Running {
+    /// The same platform with another queue and other logs.
+    pub(crate) fn with_queue(mut self, queue: Arc<dyn Queue>, logs: Arc<Logs>) -> Self {
+        let stub = Arc::clone(&self.stub) as Arc<_>;
+        self.world.folio = self.world.folio.with_runtime(stub, queue, logs);
+        self
+    }
+
     /// The version that answers a call, or why none does.
     pub(crate) async fn answers(&self, to: &str) -> Result<String, folio_core::invoke::Error> {
         let called = self.world.folio.invoke(&app(), &reference(to), call(0)).await;

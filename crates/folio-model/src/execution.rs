@@ -84,6 +84,9 @@ pub struct ExecutionAsked {
     pub mode: ExecutionMode,
     /// What started it.
     pub origin: ExecutionOrigin,
+    /// The slot of the job that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Timestamp>,
     /// Who asked.
     pub by: Actor,
     /// What was said about it.

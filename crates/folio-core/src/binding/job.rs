@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{BindingView, Error, by, goes_on, reference};
 use crate::execution::NewExecution;
 use crate::ports::{Lease, StandingBinding, StoreError, Task};
-use crate::request::Repeat;
+use crate::request::{Caller, Repeat};
 use crate::timer::Schedule;
 use crate::{Class, Explain as _, Folio};
 
@@ -72,6 +72,9 @@ struct Waiting {
     slot: Timestamp,
     /// How often it is still to be run, this slot included.
     left: Option<u64>,
+    /// Whether it is this slot that is run, however many came since.
+    #[serde(default)]
+    is_chosen: bool,
     /// What the job said of its next time when the slot was found. As long as it says so, it goes on from the slot.
     #[serde(default)]
     next: Option<Timestamp>,
@@ -239,7 +242,17 @@ impl Folio {
         }
         let now = self.clock.now();
         let BindingTerms::Job(job) = &found.binding.terms else { return Ok(()) };
-        let (slot, next) = self.slots(job, waiting.slot, now);
+        let (newest, next) = self.slots(job, waiting.slot, now);
+        let slot = waiting.slot;
+        let is_chosen = newest == slot || waiting.is_chosen;
+        if !is_chosen && !self.is_started(&slot_caller(found.id, slot)).await? {
+            // Chosen before it is started, and as long due as before: whoever finds the task after a crash runs that slot
+            // or sees that it was run, and none is run besides those that are counted.
+            let chosen = Waiting { slot: newest, is_chosen: true, ..waiting }.task();
+            let task = Task { due: lease.task.due, ..chosen };
+            return queue.replace(lease.token, vec![task]).await.map(|_| ());
+        }
+        let next = if newest == slot { next } else { self.slots(job, slot, slot).1 };
         let late = Duration::from_millis(self.limits().timer_late_ms_max);
         let age = Duration::try_from(now.duration_since(slot)).unwrap_or_default();
         let is_once = next.is_none();
@@ -251,7 +264,7 @@ impl Folio {
         let left = waiting.left.map(|left| left.saturating_sub(1));
         let left = if is_once { Some(0) } else { left };
         let slot = if left == Some(0) { now } else { next.unwrap_or(now) };
-        let task = Waiting { slot, left, ..waiting }.task();
+        let task = Waiting { slot, left, is_chosen: false, ..waiting }.task();
         queue.replace(lease.token, vec![task]).await.map(|_| ())
     }
 
@@ -277,9 +290,7 @@ impl Folio {
         let function = self.look(move |state| Ok(reference(state, &app, &to))).await;
         let function: Result<_, Error> = function.map_err(|error: StoreError| error)?;
         let BindingTerms::Job(job) = &found.binding.terms else { return Ok(()) };
-        let mut caller = by("job");
-        let key = format!("job {} {slot}", found.id);
-        caller.repeat = Some(Repeat { request: Digest::of(key.as_bytes()), key });
+        let caller = slot_caller(found.id, slot);
         let started = match function {
             Ok(function) => {
                 let new = NewExecution {
@@ -289,7 +300,8 @@ impl Folio {
                     description: format!("Created by Job {}", found.id),
                     origin: ExecutionOrigin::Job(found.id),
                 };
-                self.start_execution(&caller, &found.app, new).await.map_err(Error::from)
+                let started = self.start_execution_in(&caller, &found.app, new, Some(slot));
+                started.await.map_err(Error::from)
             }
             Err(error) => Err(error),
         };
@@ -372,5 +384,12 @@ fn waiting(found: &StandingBinding, before: Option<&Waiting>) -> Option<Task> {
     let left = before.and_then(|before| before.left).or(job.count);
     let goes_on = before.filter(|before| before.next == Some(job.next));
     let (slot, next) = (goes_on.map_or(job.next, |before| before.slot), Some(job.next));
-    Some(Waiting { app, id, revision, slot, left, next }.task())
+    Some(Waiting { app, id, revision, slot, left, is_chosen: false, next }.task())
+}
+
+/// Who starts a slot, under a key that only this slot has.
+fn slot_caller(job: Uuid, slot: Timestamp) -> Caller {
+    let key = format!("job {job} {slot}");
+    let repeat = Repeat { request: Digest::of(key.as_bytes()), key };
+    Caller { repeat: Some(repeat), ..by("job") }
 }

@@ -102,6 +102,7 @@ fn execution(unit: UnitUid) -> (Execution, Task) {
         alias: None,
         mode: ExecutionMode::Async,
         origin: ExecutionOrigin::Request,
+        slot: None,
         by: "bench".parse().expect("an actor"),
         description: String::new(),
     };

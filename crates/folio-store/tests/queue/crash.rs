@@ -155,6 +155,7 @@ fn execution(id: u128) -> Execution {
         alias: None,
         mode: ExecutionMode::Sync,
         origin: ExecutionOrigin::Request,
+        slot: None,
         by: "ada".parse().unwrap(),
         description: String::new(),
     };

@@ -46,6 +46,7 @@ fn execution(unit: UnitUid, number: Option<u64>) -> (Execution, Task) {
         alias: Some("prod".parse().expect("an id")),
         mode: ExecutionMode::Async,
         origin: ExecutionOrigin::Webhook(Uuid::new_v4()),
+        slot: None,
         by: "ada".parse::<Actor>().expect("an actor"),
         description: "why not".to_owned(),
     };

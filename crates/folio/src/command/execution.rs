@@ -216,6 +216,9 @@ fn details(execution: &Execution) -> Details {
         .line("Origin", origin(&execution.asked.origin))
         .line("By", &execution.asked.by)
         .line("Created", moment(execution.created_at));
+    if let Some(slot) = execution.asked.slot {
+        details = details.line("Slot", moment(slot));
+    }
     if !execution.asked.description.is_empty() {
         details = details.line("Description", one_line(&execution.asked.description));
     }
