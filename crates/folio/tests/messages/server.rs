@@ -11,6 +11,7 @@ pub(super) struct Server {
 }
 
 impl Server {
+    #[expect(clippy::disallowed_methods, reason = "the server is another process")]
     pub(super) fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let program = ["/usr/sbin/nats-server", "/usr/bin/nats-server"].map(PathBuf::from);
