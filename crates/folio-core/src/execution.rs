@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use folio_model::{
     AppName, Digest, Execution, ExecutionAsked, ExecutionEnd, ExecutionId, ExecutionMode,
-    ExecutionOrigin, ExecutionStatus, Kind, Name, Qualifier, Reference, Timestamp, UnitKey,
-    UnitUid,
+    ExecutionOrigin, ExecutionStatus, Kind, Name, Qualifier, Reference, ReleaseId, Timestamp,
+    UnitKey, UnitUid,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -149,7 +149,9 @@ impl Folio {
             return Ok(found);
         }
         let plan = self.draw(app, &new.function, None).await?;
-        let mut execution = self.accepted(id, caller, &plan, new);
+        let release = self.stamped(app, None).await?;
+        let release = release.map(|release| release.id.clone());
+        let mut execution = self.accepted(id, caller, (&plan, release), new);
         execution.asked.slot = slot;
         match execution.asked.mode {
             ExecutionMode::Async => {
@@ -276,7 +278,7 @@ impl Folio {
         &self,
         id: ExecutionId,
         caller: &Caller,
-        plan: &Plan,
+        (plan, release): (&Plan, Option<ReleaseId>),
         new: NewExecution,
     ) -> Execution {
         let (number, version) = match &plan.at {
@@ -294,6 +296,7 @@ impl Folio {
             version,
             pinned,
             alias,
+            release,
             mode: new.mode,
             origin: new.origin,
             slot: None,

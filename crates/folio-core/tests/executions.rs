@@ -7,7 +7,8 @@ use std::time::Duration;
 use folio_core::execution::{Error, Listing, NewExecution};
 use folio_core::logs::{Logs, Printer, Stream};
 use folio_core::ports::runtime::{CallError, RequestId};
-use folio_core::request::{Caller, Repeat, Which};
+use folio_core::release::{Deletion, ReleaseRef};
+use folio_core::request::{Caller, Releasing, Repeat, Which};
 use folio_core::{Explain as _, Limits};
 use folio_model::{
     Digest, Execution, ExecutionId, ExecutionMode, ExecutionOrigin, ExecutionStatus, Timestamp,
@@ -336,4 +337,56 @@ async fn executions_are_forgotten_when_their_time_is_over() {
     assert_eq!(running.shown(done.id).await, done);
     let log = running.world.folio.execution_log(&app(), old.id).await;
     assert_eq!(refused(log).0, "execution_not_found");
+}
+
+#[tokio::test]
+async fn what_a_function_calls_is_of_the_release_in_which_its_execution_was_accepted() {
+    for running in [running().await, running_on_disk().await] {
+        let world = &running.world;
+        let nested = |version: &str| running.stub.happened(&format!("call hello@{version}"));
+        world.version(&function("hello"), "one", "v1").await;
+        world.version(&function("outer"), "outer", "o1").await;
+        *running.stub.inner.lock().unwrap() = Some(world.folio.calls_between_functions());
+        let live = || async {
+            let live = world.folio.show_release(&app(), &ReleaseRef::Live).await.unwrap();
+            Some(live.label.id)
+        };
+        let waiting = running.begun("outer", ExecutionMode::Async).await;
+        let accepted_in = live().await;
+        assert_eq!(waiting.asked.release, accepted_in);
+
+        world.version(&function("hello"), "two", "v2").await;
+        let now = running.begun("outer", ExecutionMode::Sync).await;
+        assert_eq!((now.asked.release, nested("v2")), (live().await, 1));
+        let ended = running.ended(waiting.id).await;
+        assert_eq!(ended.status, ExecutionStatus::Success);
+        assert_eq!((ended.asked.release, nested("v1"), nested("v2")), (accepted_in, 1, 1));
+
+        // A version that was asked for is that version, whatever is live.
+        let pinned = running.begun("hello@v1", ExecutionMode::Sync).await;
+        assert_eq!(result(&pinned).1, json!("hello@v1"));
+
+        // Once the release is gone, what is live takes its place.
+        let waiting = running.begun("outer", ExecutionMode::Async).await;
+        let gone = ReleaseRef::Named(waiting.asked.release.clone().unwrap());
+        world.version(&function("hello"), "three", "v3").await;
+        let deletion = Deletion::default();
+        world.folio.delete_release(&world.caller, (&app(), &gone), deletion).await.unwrap();
+        running.ended(waiting.id).await;
+        assert_eq!((nested("v2"), nested("v3")), (1, 1));
+    }
+}
+
+#[tokio::test]
+async fn without_a_release_nothing_is_noted_and_the_newest_is_called() {
+    let running = running().await;
+    let world = &running.world;
+    let held = Caller { releasing: Releasing::Hold, ..world.caller.clone() };
+    for name in ["hello", "outer"] {
+        let request = crate::world::request(world.code(name).await);
+        world.folio.publish(&held, &function(name), request).await.unwrap();
+    }
+    *running.stub.inner.lock().unwrap() = Some(world.folio.calls_between_functions());
+    let done = running.begun("outer", ExecutionMode::Sync).await;
+    assert_eq!((done.asked.release, done.status), (None, ExecutionStatus::Success));
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Actor, AppName, Name, Number, Timestamp, UnitUid, VersionId};
+use crate::{Actor, AppName, Name, Number, ReleaseId, Timestamp, UnitUid, VersionId};
 
 /// Names one execution.
 #[derive(
@@ -80,6 +80,9 @@ pub struct ExecutionAsked {
     /// The alias that led to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<VersionId>,
+    /// The release that was live when it was accepted: what the function calls is looked up in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleaseId>,
     /// Whether whoever asked waits for the end.
     pub mode: ExecutionMode,
     /// What started it.

@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::request_id;
 use crate::Folio;
-use crate::ports::Body;
 use crate::ports::runtime::{Call, CallError, Plan};
+use crate::ports::{Body, StoreError};
+use crate::serving::Shown;
 
 /// How long an execution may run.
 const RUN_TIME_MAX: Duration = Duration::from_secs(15 * 60);
@@ -69,13 +70,14 @@ impl Folio {
     }
 
     async fn call_for(&self, plan: &Arc<Plan>, execution: &Execution) -> Result<Outcome, String> {
+        let release = self.release_of(execution).await.map_err(|error| error.to_string())?;
         let call = Call {
             id: request_id(execution.id),
             request: request(execution),
             parameters: Vec::new(),
             original: None,
             hops: 0,
-            release: None,
+            release,
         };
         let answer = match self.run(plan, call).await {
             Ok(answer) => answer,
@@ -101,6 +103,14 @@ impl Folio {
         let well = head.status.as_u16() < 400;
         let status = if well { ExecutionStatus::Success } else { ExecutionStatus::Failed };
         Ok(Outcome { status, output })
+    }
+
+    /// The release that an execution was accepted in, or what is live if that can no longer be reached.
+    async fn release_of(&self, execution: &Execution) -> Result<Option<Arc<Shown>>, StoreError> {
+        match &execution.asked.release {
+            Some(stamp) => self.stamped(&execution.app, Some(stamp)).await,
+            None => Ok(None),
+        }
     }
 }
 

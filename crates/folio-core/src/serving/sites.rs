@@ -128,6 +128,12 @@ impl Site {
         self.live.first().map_or(&[], |(shown, _)| &shown.routes)
     }
 
+    /// The live release with the largest share, the first of them if several have it.
+    fn main(&self) -> Option<&Arc<Shown>> {
+        let most = self.live.iter().map(|(_, weight)| *weight).max()?;
+        self.live.iter().find(|(_, weight)| *weight == most).map(|(shown, _)| shown)
+    }
+
     /// The release that a name in a host means: `live`, `latest`, a tag or an id.
     pub fn release(&self, name: &str) -> Option<&Arc<Shown>> {
         match name {
@@ -195,6 +201,16 @@ impl Sites {
         let known = self.lock();
         let (_, site) = known.sites.get(app)?;
         site.as_ref()?.releases.get(release).cloned()
+    }
+
+    /// The release that work is done in, as it is known: the one a stamp names, or the largest share of what is live.
+    fn working(&self, app: &AppName, stamp: Option<&ReleaseId>) -> Option<Arc<Shown>> {
+        let known = self.lock();
+        let site = known.sites.get(app)?.1.as_ref()?;
+        match stamp {
+            Some(stamp) => site.releases.get(stamp).cloned(),
+            None => site.main().cloned(),
+        }
     }
 
     /// Notes what was read and tells the follower, in the order of what is told.
@@ -365,6 +381,10 @@ impl Folio {
         app: &AppName,
         stamp: Option<&ReleaseId>,
     ) -> Result<Option<Arc<Shown>>, StoreError> {
+        // Commits keep what hosts show current, so where it is known no store has to be asked.
+        if let Some(known) = self.serving.sites.working(app, stamp) {
+            return Ok(Some(known));
+        }
         let (of, stamp) = (app.clone(), stamp.cloned());
         let wanted = stamp.clone();
         let found = self

@@ -100,6 +100,7 @@ fn execution(unit: UnitUid) -> (Execution, Task) {
         version: None,
         pinned: false,
         alias: None,
+        release: None,
         mode: ExecutionMode::Async,
         origin: ExecutionOrigin::Request,
         slot: None,

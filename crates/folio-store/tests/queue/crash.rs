@@ -153,6 +153,7 @@ fn execution(id: u128) -> Execution {
         version: None,
         pinned: false,
         alias: None,
+        release: None,
         mode: ExecutionMode::Sync,
         origin: ExecutionOrigin::Request,
         slot: None,

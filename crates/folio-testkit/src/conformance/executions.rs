@@ -44,6 +44,7 @@ fn execution(unit: UnitUid, number: Option<u64>) -> (Execution, Task) {
         version: number.map(|_| "v1".parse().expect("an id")),
         pinned: number.is_some(),
         alias: Some("prod".parse().expect("an id")),
+        release: number.map(|_| "r1".parse().expect("an id")),
         mode: ExecutionMode::Async,
         origin: ExecutionOrigin::Webhook(Uuid::new_v4()),
         slot: None,

@@ -219,6 +219,9 @@ fn details(execution: &Execution) -> Details {
     if let Some(slot) = execution.asked.slot {
         details = details.line("Slot", moment(slot));
     }
+    if let Some(release) = &execution.asked.release {
+        details = details.line("Release", release);
+    }
     if !execution.asked.description.is_empty() {
         details = details.line("Description", one_line(&execution.asked.description));
     }
