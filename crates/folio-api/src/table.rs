@@ -352,12 +352,14 @@ fn of_tags() -> Vec<Operation> {
     const TAG: &str = "/folio/v1/apps/{app}/tags/{tag}";
     const MEMBERS: &str = "/folio/v1/apps/{app}/tags/{tag}/members";
     const MEMBER: &str = "/folio/v1/apps/{app}/tags/{tag}/members/{function}";
+    const HISTORY: &str = "/folio/v1/apps/{app}/tags/{tag}/history";
     vec![
         Operation::new(get(TAGS), "listTags", "List an app's tags", tags::list),
         Operation::new(get(TAG), "showTag", "Show a tag", tags::show),
         Operation::new(post(MEMBERS), "tag", "Add functions to a tag", tags::add),
         Operation::new(delete(MEMBER), "untag", "Take a function out of a tag", tags::remove),
         Operation::new(delete(TAG), "deleteTag", "Remove a tag", tags::delete),
+        Operation::new(get(HISTORY), "tagHistory", "List what it held", tags::history),
     ]
 }
 
@@ -366,12 +368,14 @@ fn of_releases() -> Vec<Operation> {
     const ONE: &str = "/folio/v1/apps/{app}/releases/{release}";
     const EXPIRY: &str = "/folio/v1/apps/{app}/expiry";
     const TAG: &str = "/folio/v1/apps/{app}/release-tags/{tag}";
+    const MOVES: &str = "/folio/v1/apps/{app}/release-tags/{tag}/history";
     const LIVE: &str = "/folio/v1/apps/{app}/live";
     const FOLLOW: &str = "/folio/v1/apps/{app}/live/follow";
     const BACK: &str = "/folio/v1/apps/{app}/live/rollback";
     const HISTORY: &str = "/folio/v1/apps/{app}/live/history";
     const WOULD: &str = "Say which releases would expire, and what keeps the others";
     const GO_BACK: &str = "Take live back to the release before, or to a given one";
+    const WAS: &str = "List which releases a tag was on";
     vec![
         Operation::new(get(ALL), "listReleases", "List releases, newest first", releases::list),
         Operation::new(post(ALL), "createRelease", "Release an app version", releases::create),
@@ -381,6 +385,7 @@ fn of_releases() -> Vec<Operation> {
         Operation::new(post(EXPIRY), "expireReleases", "Expire releases", releases::expire),
         Operation::new(put(TAG), "tagRelease", "Put a tag on a release", releases::tag),
         Operation::new(delete(TAG), "untagRelease", "Take a tag away", releases::untag),
+        Operation::new(get(MOVES), "releaseTagHistory", WAS, releases::tag_history),
         Operation::new(put(LIVE), "setLive", "Make a release live", releases::set_live),
         Operation::new(post(FOLLOW), "followLive", "Have live follow", releases::follow),
         Operation::new(post(BACK), "rollBackLive", GO_BACK, releases::roll_back),

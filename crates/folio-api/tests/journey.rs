@@ -125,6 +125,11 @@ async fn releases(world: &World) {
     world.delete(&format!("{releases}/{newest}")).await.ok();
     world.delete(&format!("{releases}/{newest}")).await.refused(410, "release_deleted");
     world.delete(&tag).await.ok();
+    let moves = world.get(&format!("{tag}/history")).await.ok();
+    assert_eq!(moves["items"][0]["from"], json!([latest]));
+    assert_eq!(moves["items"][1]["to"], json!([latest]));
+    let never = world.get(&format!("{APP}/release-tags/never/history")).await;
+    never.refused(404, "release_tag_not_found");
     sharing(world, &live, &latest).await;
     let expiry = format!("{APP}/expiry");
     assert_eq!(world.get(&expiry).await.ok()["expired"], json!([]));
@@ -388,6 +393,9 @@ async fn tags(world: &World) {
     assert_eq!(added.ok()["members"].as_array().unwrap().len(), 2);
     assert_eq!(world.get(&tag).await.ok()["members"][0]["id"], "v1");
     assert_eq!(world.get(&format!("{APP}/tags")).await.ok()["items"][0]["name"], "stable");
+    let moves = world.get(&format!("{tag}/history")).await.ok();
+    assert_eq!(moves["items"][0]["by"], "ada");
+    assert_eq!(moves["items"][0]["to"], json!(["hello@v1", "other@v1"]));
     world.delete(&format!("{tag}/members/hello")).await.ok();
     world.delete(&format!("{tag}/members/hello")).await.refused(404, "not_in_tag");
     world.delete(&tag).await.ok();
@@ -661,6 +669,12 @@ async fn leaving(world: &World) {
     let removed = world.delete(&format!("{FUNCTIONS}/other?cascade=true")).await.ok();
     assert_eq!(removed["units"][0], json!({ "kind": "function", "name": "other" }));
     world.get(&format!("{FUNCTIONS}/other")).await.refused(404, "unit_not_found");
+    let orphans = format!("{APP}/orphans");
+    let count = |list: &Value| list.as_array().map_or(0, Vec::len);
+    let found = world.get(&orphans).await.ok();
+    let removed = world.delete(&orphans).await.ok();
+    assert_eq!(count(&removed["units"]), count(&found["items"]));
+    assert_eq!(world.get(&orphans).await.ok()["items"], json!([]));
 }
 
 async fn storage(world: &World) {

@@ -31,6 +31,7 @@ mod limits;
 pub mod logs;
 pub mod measure;
 pub mod messages;
+pub mod moves;
 pub mod object;
 pub mod objects;
 pub mod ports;

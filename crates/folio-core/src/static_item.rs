@@ -258,8 +258,10 @@ impl Folio {
         Ok(StaticView { files: totals.files, bytes: totals.bytes, ..view })
     }
 
-    /// Counts the files of an item, and finds those that stand for others.
+    /// Counts the files of an item, which may not be too many, and finds those that stand for others.
     async fn measure_static(&self, name: &Name, spec: &StaticSpec) -> Result<(u64, u64), Error> {
+        let measured = self.measure(spec.content).await;
+        measured.map_err(|error| Box::new(publish::Error::from(error)))?;
         let tree = spec.content.tree;
         let about = self.blobs.about(tree).await?;
         let about = about.ok_or(StoreError::MissingBlob { digest: tree })?;

@@ -1,6 +1,7 @@
 //! Releases of an app, the tags on them, and what is live.
 
 use folio_core::Folio;
+use folio_core::moves::{TagMove, TagName};
 use folio_core::release::{Deletion, Expiry, LiveMove, ReleaseView};
 use folio_core::view::Done;
 use folio_model::Number;
@@ -74,6 +75,14 @@ pub(crate) async fn untag(
     change.unconditional()?;
     let ReleaseTagPath { app, tag } = &change.path;
     Ok(Answer(folio.untag_release(&change.caller, app, tag).await?))
+}
+
+pub(crate) async fn tag_history(
+    folio: Folio,
+    ask: Ask<ReleaseTagPath>,
+) -> Outcome<Answer<Items<TagMove>>> {
+    let ReleaseTagPath { app, tag } = ask.path;
+    Ok(Answer(Items { items: folio.tag_moves(&app, &TagName::Release(tag)).await? }))
 }
 
 pub(crate) async fn set_live(

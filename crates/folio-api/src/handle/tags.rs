@@ -1,6 +1,7 @@
 //! Tags of an app.
 
 use folio_core::Folio;
+use folio_core::moves::{TagMove, TagName};
 use folio_core::view::{Done, TagView};
 use folio_model::Right;
 
@@ -45,4 +46,9 @@ pub(crate) async fn delete(
 ) -> Outcome<Answer<Done<TagView>>> {
     let (tag, expect) = ((&change.path.app, &change.path.tag), change.revision_of_existing());
     Ok(Answer(folio.delete_tag(&change.caller, tag, expect).await?))
+}
+
+pub(crate) async fn history(folio: Folio, ask: Ask<TagPath>) -> Outcome<Answer<Items<TagMove>>> {
+    let TagPath { app, tag } = ask.path;
+    Ok(Answer(Items { items: folio.tag_moves(&app, &TagName::Functions(tag)).await? }))
 }

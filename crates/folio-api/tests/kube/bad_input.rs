@@ -131,7 +131,11 @@ fn rows() -> Vec<Row<'static>> {
             "POST",
             text("/apis/fission.io/v1/namespaces/none/functions"),
             json,
-            with(|o| o["metadata"]["namespace"] = "none".into()),
+            with(|o| {
+                o["metadata"]["namespace"] = "none".into();
+                o["spec"]["environment"]["namespace"] = "none".into();
+                o["spec"]["package"]["packageref"]["namespace"] = "none".into();
+            }),
             404,
             "NotFound",
         ),

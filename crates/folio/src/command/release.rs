@@ -51,8 +51,8 @@ pub(crate) enum Command {
     Policy(policy::Command),
     /// Expire what the app's policy and plan leave no room for and nothing keeps
     Gc(Gc),
-    /// List what was live, newest first, with who changed it and why
-    History,
+    /// List what was live, or what a tag was on, newest first, with who changed it and why
+    History(History),
 }
 
 /// What to list.
@@ -129,6 +129,14 @@ pub(crate) struct Gc {
     dry_run: bool,
 }
 
+/// What to tell of.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// A tag on releases, instead of what was live
+    #[arg(long, value_name = "TAG")]
+    tag: Option<ReleaseId>,
+}
+
 /// Where to go back to.
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
@@ -187,7 +195,11 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Delete(what) => delete(session, what).await,
         Command::Gc(what) => gc(session, what).await,
-        Command::History => {
+        Command::History(History { tag: Some(tag) }) => {
+            let path = ["apps", app.as_str(), "release-tags", tag.as_str(), "history"];
+            super::tag::history(session, &path).await
+        }
+        Command::History(History { tag: None }) => {
             let path = [&live[..], &["history"]].concat();
             let found: Items<LiveMove> = client.get(&path, &[]).await?;
             session.output.items(&found.items, moves)

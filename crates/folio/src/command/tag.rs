@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use folio_core::moves::TagMove;
 use folio_core::view::{Done, TagView};
 use folio_model::{Name, Reference, VersionId};
 use reqwest::Method;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::Session;
 use crate::client::{Change, Items};
-use crate::output::{Format, Table, list as join};
+use crate::output::{Format, Table, list as join, moment};
 use crate::problem::Problem;
 
 /// What one can do with tags.
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     List,
     /// Delete a tag; the versions stay
     Delete(Which),
+    /// List what a tag held, newest first, with who changed it and why
+    History(Which),
 }
 
 /// What to add.
@@ -106,7 +109,17 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let done: Done<TagView> = client.change(&path, change).await?;
             session.output.item(&done, |done| format!("tag {} deleted", done.result.name))
         }
+        Command::History(which) => {
+            let tag = which.tag()?;
+            history(session, &[&tags[..], &[tag.as_str(), "history"]].concat()).await
+        }
     }
+}
+
+/// Lists the moves of a tag, on function versions or on a release.
+pub(crate) async fn history(session: &Session, path: &[&str]) -> Result<()> {
+    let found: Items<TagMove> = session.client.get(path, &[]).await?;
+    session.output.items(&found.items, moves)
 }
 
 fn held(session: &Session, done: Done<TagView>) -> Result<()> {
@@ -121,6 +134,22 @@ fn members(view: &TagView) -> Table {
     let mut table = Table::new(["FUNCTION", "VERSION", "NUMBER"]);
     for member in &view.members {
         table.row([member.function.to_string(), member.id.to_string(), member.number.to_string()]);
+    }
+    table
+}
+
+fn moves(moves: &[TagMove], _: Format) -> Table {
+    let mut table = Table::new(["ENTRY", "TIME", "BY", "FROM", "TO", "REASON"]);
+    let words = |on: &[String]| if on.is_empty() { "-".to_owned() } else { join(on) };
+    for step in moves {
+        table.row([
+            step.entry.to_string(),
+            moment(step.at),
+            step.by.to_string(),
+            words(&step.from),
+            words(&step.to),
+            step.reason.clone().unwrap_or_else(|| "-".to_owned()),
+        ]);
     }
     table
 }
