@@ -1,5 +1,7 @@
 //! What every command has: help, completions, a demo that works, and a server that stops when told.
 
+use std::path::Path;
+
 use crate::program::{session, works};
 
 #[test]
@@ -41,6 +43,28 @@ fn short_names_mean_the_same_and_the_other_spellings_work() {
         "folio pkg version update b --deploy d --env python >&-; folio pkg version diff --name b 1 2",
     );
     assert!(diff.contains("environment: nodejs -> python"), "{diff}");
+}
+
+#[test]
+fn the_schema_of_folio_yaml_is_the_one_that_is_published_and_the_starter_names_it() {
+    let session = session(&[]);
+    let found = works(&session, "folio schema") + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/folio.schema.json");
+    let is = |name, expected| std::env::var_os(name).is_some_and(|value| value == expected);
+    if is("FOLIO_BLESS", "1") && !is("CI", "true") {
+        std::fs::write(&path, &found).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    let told = "`folio schema` has changed; look at it with FOLIO_BLESS=1, then commit it";
+    assert_eq!(published, found, "{told}");
+    let schema: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(schema["$id"], "https://folio.dev/schemas/folio.schema.json");
+    for part in ["name", "functions", "static", "config", "routes", "timers"] {
+        assert!(schema["properties"][part].is_object(), "{part}");
+    }
+    let named = "yaml-language-server: $schema=folio.schema.json";
+    let starter = works(&session, "folio init; folio schema > folio.schema.json; cat folio.yaml");
+    assert!(starter.contains(named), "{starter}");
 }
 
 #[test]

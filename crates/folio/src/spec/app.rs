@@ -18,6 +18,9 @@ use crate::problem::Problem;
 /// The file's name.
 pub(crate) const APP_FILE: &str = "folio.yaml";
 
+/// What the schema is called, wherever a copy of it lies.
+const SCHEMA_ID: &str = "https://folio.dev/schemas/folio.schema.json";
+
 /// What `folio init` writes.
 pub(crate) const STARTER: &str = include_str!("app/starter.yaml");
 
@@ -208,6 +211,7 @@ impl AppManifest {
     /// Its JSON Schema, for editors.
     pub(crate) fn schema() -> Value {
         let mut schema = serde_json::to_value(schemars::schema_for!(Self)).unwrap_or_default();
+        schema["$id"] = SCHEMA_ID.into();
         schema["title"] = APP_FILE.into();
         schema
     }
