@@ -1,5 +1,6 @@
 //! Canaries under load: whoever calls the old version notices nothing of one that fails and one that completes.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use folio_testkit::transcript::Session;
@@ -35,9 +36,9 @@ fn clients_of_the_old_version_see_no_error_throughout() {
             (0..CLIENTS).map(|_| scope.spawn(|| ask(session.gateway(), &done))).collect();
         let canary = "folio canary create c --alias hello@prod --min-requests 5 --step 50";
         works(&session, &format!("{canary} --new-version v3 --interval 1h"));
-        let failed = decided(&session, "failed:");
+        let failed = decided(&session, "failed:", &["v1 200 old", "v3 500 bad"]);
         works(&session, &format!("{canary} --new-version v2 --interval 1s"));
-        let succeeded = decided(&session, "succeeded");
+        let succeeded = decided(&session, "succeeded", &["v1 200 old", "v2 200 good"]);
         done.store(true, Ordering::SeqCst);
         let answers = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
         assert!(failed && succeeded, "a canary was not decided");
@@ -63,14 +64,20 @@ fn ask(gateway: &str, done: &AtomicBool) -> Vec<Result<String, String>> {
     answers
 }
 
-/// Sends requests through the alias until the canary shows a word. The clock goes on with every draw of `tick`.
-fn decided(session: &Session, word: &str) -> bool {
+/// Sends requests through the alias until the canary shows a word. Each is answered in one of the ways that the two
+/// versions have, and in each of them at least once. The clock goes on with every draw of `tick`.
+fn decided(session: &Session, word: &str, ways: &[&str]) -> bool {
     let mut connection = Connection::open(session.gateway()).unwrap();
-    (0..REQUESTS_MAX / 10).any(|_| {
+    let mut seen = BTreeSet::new();
+    let is_decided = (0..REQUESTS_MAX / 10).any(|_| {
         for _ in 0..10 {
-            connection.ask("GET /prod", "", b"").unwrap();
+            let answer = connection.ask("GET /prod", "", b"").unwrap();
+            let version = answer.header("Folio-Version").unwrap_or("none");
+            seen.insert(format!("{version} {} {}", answer.status, answer.text()));
         }
         works(session, "folio invoke hello@tick");
         works(session, "folio canary show c").contains(word)
-    })
+    });
+    assert_eq!(seen.iter().map(String::as_str).collect::<Vec<_>>(), ways);
+    is_decided
 }

@@ -21,6 +21,7 @@ mod secure;
 mod servers;
 mod settings;
 mod specs;
+mod statics;
 mod switches;
 mod transcripts;
 mod wire;

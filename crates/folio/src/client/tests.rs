@@ -1,12 +1,17 @@
 //! What a client does when connections break, against a server that breaks them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use folio_core::Limits;
 use folio_model::Digest;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
 
 use super::*;
 use crate::content::{self, Given};
@@ -162,6 +167,56 @@ async fn a_server_that_lacks_what_is_remembered_gets_everything() {
     sent.unwrap();
     assert_eq!(frames(&seen[0].body), [0, 2], "only what is new is sent first");
     assert_eq!(frames(&seen[3].body), [0, 0, 2], "then everything");
+}
+
+#[tokio::test]
+async fn batches_of_files_are_on_their_way_together_and_directories_come_after_them() {
+    const FILES: [&str; 4] = ["a", "b", "c", "d"];
+    let directory = tempfile::tempdir().unwrap();
+    for name in FILES {
+        std::fs::write(directory.path().join(name), name).unwrap();
+    }
+    let given = Given::Files(directory.path().to_owned());
+    let found = content::find(&given, None).unwrap();
+    let limits = Limits { batch_nodes_max: 1, ..Limits::default() };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let client = Client::new(&url, &Access::default(), Wishes::default()).unwrap();
+    // A file is taken only together with another.
+    let (pair, taken) = (Arc::new(Barrier::new(2)), Arc::new(AtomicUsize::new(0)));
+    let serve = async {
+        let mut at_work = JoinSet::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (pair, taken) = (Arc::clone(&pair), Arc::clone(&taken));
+            at_work.spawn(async move {
+                let seen = read(&mut stream).await;
+                let body = if seen.path.ends_with("/missing") {
+                    let asked: Value = serde_json::from_slice(&seen.body).unwrap();
+                    json!({ "missing": asked["digests"] })
+                } else {
+                    if frames(&seen.body) == [0] {
+                        pair.wait().await;
+                        taken.fetch_add(1, Ordering::SeqCst);
+                    } else {
+                        assert_eq!(taken.load(Ordering::SeqCst), FILES.len());
+                    }
+                    json!({ "added": 1, "reused": 0 })
+                };
+                let body = body.to_string();
+                let head = format!("Connection: close\r\nContent-Length: {}", body.len());
+                let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            });
+        }
+    };
+    let upload = upload::upload(&client, (given, None), found, &limits);
+    tokio::select! {
+        sent = tokio::time::timeout(Duration::from_secs(30), upload) => {
+            sent.expect("no two batches were on their way at once").unwrap();
+        }
+        () = serve => {}
+    }
+    assert_eq!(taken.load(Ordering::SeqCst), FILES.len());
 }
 
 /// The kinds of the nodes in a body, in order.
