@@ -81,7 +81,7 @@ pub(crate) async fn pods(session: &Session, pods: Pods) -> Result<()> {
     let unit = pods.named.unit(session)?;
     // So that a function that is not there is said to be so.
     let path = ["apps", unit.app.as_str(), "functions", unit.name.as_str()];
-    let _: UnitView = session.client.get(&path, &[]).await?;
+    session.client.get::<UnitView>(&path, &[]).await?;
     let status: StatusView = session.client.get(&["status"], &[]).await?;
     let mut workers = status.runtime.map(|runtime| runtime.workers).unwrap_or_default();
     workers.retain(|worker| {
