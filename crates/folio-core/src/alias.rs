@@ -2,12 +2,13 @@
 //! itself, and every move says what it expects to leave.
 
 use folio_model::{
-    Alias, Edit, FULL_WEIGHT, Kind, Name, Place, Pointer, Share, Unit, UnitKey, VersionId, Weights,
+    Alias, FULL_WEIGHT, Kind, Name, Place, Pointer, Share, Unit, UnitKey, VersionId, Weights,
     WeightsError, percent,
 };
 
 use crate::builder::Builder;
 use crate::delete::guard;
+use crate::moves::{self, Step};
 use crate::ports::{State, StoreError};
 use crate::request::{AliasTarget, Caller, Expect};
 use crate::serving::Unready;
@@ -301,24 +302,25 @@ impl Folio {
         let (key, alias) = (key.clone(), alias.clone());
         self.look(move |state| {
             let unit = function(state, &key)?;
-            let moves = moves(state, &unit, &alias)?;
-            if moves.is_empty() {
+            let steps = moves::steps(state, &pointer(&unit, &alias))?;
+            if steps.is_empty() {
                 return Err(not_found(state, &unit, &alias)?);
             }
-            let view = |weights: Option<&Weights>| {
-                view::targets(state, unit.uid, weights.map_or(&[], Weights::shares))
+            let view = |place: Option<Place>| {
+                let weights = weights(place);
+                view::targets(state, unit.uid, weights.as_ref().map_or(&[], Weights::shares))
             };
-            let view = |step: Step| {
+            let moved = |Step { entry, from, to }| {
                 Ok(MoveView {
-                    from: view(step.from.as_ref())?,
-                    to: view(step.to.as_ref())?,
-                    entry: step.entry,
-                    at: step.at,
-                    by: step.by,
-                    reason: step.reason,
+                    from: view(from)?,
+                    to: view(to)?,
+                    entry: entry.seq,
+                    at: entry.at,
+                    by: entry.by,
+                    reason: entry.reason,
                 })
             };
-            moves.into_iter().rev().map(view).collect()
+            steps.into_iter().rev().map(moved).collect()
         })
         .await
     }
@@ -394,56 +396,31 @@ pub(crate) fn place(
     Ok(view::alias(builder.state, unit, moved)?)
 }
 
-/// One move of an alias.
-struct Step {
-    entry: u64,
-    undoes: Option<u64>,
-    at: folio_model::Timestamp,
-    by: folio_model::Actor,
-    reason: Option<String>,
-    from: Option<Weights>,
-    to: Option<Weights>,
+fn pointer(unit: &Unit, alias: &VersionId) -> Pointer {
+    Pointer::Alias { unit: unit.uid, name: alias.clone() }
 }
 
-fn moves(state: &dyn State, unit: &Unit, alias: &VersionId) -> Result<Vec<Step>, Error> {
-    let pointer = Pointer::Alias { unit: unit.uid, name: alias.clone() };
-    let weights = |place: Option<Place>| match place {
+fn weights(place: Option<Place>) -> Option<Weights> {
+    match place {
         Some(Place::Versions(weights)) => Some(weights),
         _ => None,
-    };
-    let mut steps = Vec::new();
-    for entry in state.moves(&pointer)? {
-        for edit in entry.edits {
-            let Edit::Move { pointer: moved, from, to } = edit else { continue };
-            if moved == pointer {
-                steps.push(Step {
-                    entry: entry.seq,
-                    undoes: entry.undoes,
-                    at: entry.at,
-                    by: entry.by.clone(),
-                    reason: entry.reason.clone(),
-                    from: weights(from),
-                    to: weights(to),
-                });
-            }
-        }
     }
-    Ok(steps)
 }
 
 /// Where the alias was before its newest move that stands. Rolling back twice goes back two moves; a rollback
 /// that was taken back counts no more, so the move it rolled back stands again.
 fn past(builder: &mut Builder<'_>, unit: &Unit, alias: &VersionId) -> Result<Weights, Error> {
     let mut newest = None;
-    for step in moves(builder.state, unit, alias)?.into_iter().rev() {
-        let stood_still = step.from == step.to;
-        let counts = step.undoes.is_none() && !stood_still;
-        if counts && builder.state.undone_by(step.entry)?.is_none() {
-            newest = Some(step);
+    for Step { entry, from, to } in
+        moves::steps(builder.state, &pointer(unit, alias))?.into_iter().rev()
+    {
+        let counts = entry.undoes.is_none() && from != to;
+        if counts && builder.state.undone_by(entry.seq)?.is_none() {
+            newest = Some((entry.seq, from));
             break;
         }
     }
-    let past = newest.and_then(|step| step.from.map(|from| (step.entry, from)));
+    let past = newest.and_then(|(entry, from)| Some((entry, weights(from)?)));
     let (function, name) = (unit.key.name.clone(), alias.clone());
     let Some((entry, weights)) = past else {
         return Err(Error::NoPast { function, alias: name });

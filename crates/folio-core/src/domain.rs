@@ -4,11 +4,12 @@
 //! share it with other apps. Start at [`Folio::add_domain`].
 
 use folio_model::{
-    Actor, AppName, DomainName, Edit, Entry, Grant, Place, Pointer, Right, Timestamp, TriggerSpec,
+    Actor, AppName, DomainName, Grant, Place, Pointer, Right, Timestamp, TriggerSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::moves::{self, Step};
 use crate::ports::{StandingDomain, State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
@@ -234,31 +235,26 @@ impl Folio {
             known(state, &app)?;
             let pointer = Pointer::Domain { name: domain.clone() };
             // What other apps did with it is theirs to see.
-            let moves = state.moves(&pointer)?.into_iter().rev();
-            let moves: Vec<_> = moves
-                .filter(|entry| entry.app == app)
-                .flat_map(|entry| steps(&entry, &pointer))
-                .collect();
+            let own = moves::steps(state, &pointer)?.into_iter().rev();
+            let own = own.filter(|step| step.entry.app == app);
+            let moves: Vec<_> = own.map(DomainMove::of).collect();
             if moves.is_empty() { Err(unknown(state, &app, &domain)?) } else { Ok(moves) }
         })
         .await
     }
 }
 
-fn steps(entry: &Entry, of: &Pointer) -> Vec<DomainMove> {
-    let steps = entry.edits.iter().filter_map(|edit| match edit {
-        Edit::Move { pointer, to, .. } if pointer == of => Some(to.is_some()),
-        _ => None,
-    });
-    let step = |added| DomainMove {
-        entry: entry.seq,
-        at: entry.at,
-        by: entry.by.clone(),
-        message: entry.message.clone(),
-        reason: entry.reason.clone(),
-        added,
-    };
-    steps.map(step).collect()
+impl DomainMove {
+    fn of(Step { entry, to, .. }: Step) -> Self {
+        Self {
+            entry: entry.seq,
+            at: entry.at,
+            by: entry.by,
+            message: entry.message,
+            reason: entry.reason,
+            added: to.is_some(),
+        }
+    }
 }
 
 /// The domain of a host that another app has, if one does.

@@ -1,14 +1,39 @@
-//! Tells where tags were: every move with who made it, when and why, also after a tag was removed. Only reads; what
-//! moves tags is `tag` and `release`. Start at [`Folio::tag_moves`].
+//! Tells where pointers were: every move with the entry that made it, also after a pointer was removed. Only reads; what
+//! moves them is elsewhere. The history of tags is here, start at [`Folio::tag_moves`]; those of other pointers are with
+//! what moves them, and stand on [`steps`].
 
 use folio_model::{
-    Actor, AppName, Edit, Place, Pointer, ReleaseId, Timestamp, VersionId, VersionKey,
+    Actor, AppName, Edit, Entry, Place, Pointer, ReleaseId, Timestamp, VersionId, VersionKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{State, StoreError};
 use crate::{Class, Code, Explain, Folio, folio, history, resolve};
+
+/// One move of a pointer.
+pub(crate) struct Step {
+    /// What made it, without its edits.
+    pub(crate) entry: Entry,
+    pub(crate) from: Option<Place>,
+    pub(crate) to: Option<Place>,
+}
+
+/// The moves of a pointer, oldest first.
+pub(crate) fn steps(state: &dyn State, pointer: &Pointer) -> Result<Vec<Step>, StoreError> {
+    let mut steps = Vec::new();
+    for mut entry in state.moves(pointer)? {
+        for edit in std::mem::take(&mut entry.edits) {
+            match edit {
+                Edit::Move { pointer: moved, from, to } if moved == *pointer => {
+                    steps.push(Step { entry: entry.clone(), from, to });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(steps)
+}
 
 /// A tag of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,29 +163,23 @@ impl Folio {
         self.look(move |state| {
             history::known(state, &app)?;
             let pointer = tag.pointer(&app);
-            let mut moves = Vec::new();
-            for entry in state.moves(&pointer)?.into_iter().rev() {
-                for edit in entry.edits.iter().rev() {
-                    let Edit::Move { pointer: moved, from, to } = edit else { continue };
-                    if *moved != pointer {
-                        continue;
-                    }
-                    moves.push(TagMove {
-                        entry: entry.seq,
-                        at: entry.at,
-                        by: entry.by.clone(),
-                        message: entry.message.clone(),
-                        reason: entry.reason.clone(),
-                        from: in_words(state, from.as_ref())?,
-                        to: in_words(state, to.as_ref())?,
-                    });
-                }
-            }
-            if moves.is_empty() {
+            let steps = steps(state, &pointer)?;
+            if steps.is_empty() {
                 let near = tag.near(state, &app)?;
                 return Err(Error::NotFound { app, tag, near });
             }
-            Ok(moves)
+            let moved = |Step { entry, from, to }| {
+                Ok(TagMove {
+                    entry: entry.seq,
+                    at: entry.at,
+                    by: entry.by,
+                    message: entry.message,
+                    reason: entry.reason,
+                    from: in_words(state, from.as_ref())?,
+                    to: in_words(state, to.as_ref())?,
+                })
+            };
+            steps.into_iter().rev().map(moved).collect()
         })
         .await
     }

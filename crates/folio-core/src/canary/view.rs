@@ -1,13 +1,14 @@
 //! Canaries for people.
 
 use folio_model::{
-    AppName, CanaryPhase, CanaryPlan, CanarySubject, Edit, Entry, Name, Number, Place, Pointer,
+    AppName, CanaryPhase, CanaryPlan, CanarySubject, Entry, Name, Number, Place, Pointer,
     Timestamp, UnitUid, VersionKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use crate::moves::{self, Step};
 use crate::ports::{StandingCanary, State, StoreError};
 
 /// One canary.
@@ -132,20 +133,13 @@ fn version_name(
 fn steps(state: &dyn State, found: &StandingCanary) -> Result<Vec<CanaryStep>, StoreError> {
     let pointer = Pointer::Canary { app: found.app.clone(), name: found.name.clone() };
     let mut steps: Vec<CanaryStep> = Vec::new();
-    for entry in state.moves(&pointer)? {
-        let Entry { at, message, edits, .. } = entry;
-        for edit in edits {
-            let Edit::Move { pointer: moved, from, to } = edit else { continue };
-            if moved != pointer {
-                continue;
-            }
-            let running = |place: &Option<Place>| matches!(place, Some(Place::Canary(canary)) if canary.is_running());
-            if !running(&from) {
-                steps.clear();
-            }
-            if let Some(Place::Canary(canary)) = to {
-                steps.push(CanaryStep { at, weight: canary.weight, message: message.clone() });
-            }
+    for Step { entry, from, to } in moves::steps(state, &pointer)? {
+        if !matches!(from, Some(Place::Canary(canary)) if canary.is_running()) {
+            steps.clear();
+        }
+        if let Some(Place::Canary(canary)) = to {
+            let Entry { at, message, .. } = entry;
+            steps.push(CanaryStep { at, weight: canary.weight, message });
         }
     }
     Ok(steps)

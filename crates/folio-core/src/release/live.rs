@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::make::{go_live, replace_live};
 use super::{Error, ReleaseRef, ReleaseView, Standing, by_id, known, reach, reach_public, view};
 use crate::builder::Builder;
+use crate::moves::{self, Step};
 use crate::ports::{StandingRelease, State, StoreError};
 use crate::request::Caller;
 use crate::view::Done;
@@ -116,22 +117,24 @@ impl Folio {
         self.look(move |state| {
             known(state, &app)?;
             let pointer = Pointer::Live { app: app.clone() };
-            let moves = state.moves(&pointer)?.into_iter().rev();
-            let steps = moves.flat_map(|entry| {
-                let steps = entry.edits.iter().filter_map(|edit| step(edit, &pointer));
-                let moved = |(from, to): (Option<&Live>, &Live)| LiveMove {
+            let live = |place: Option<Place>| match place {
+                Some(Place::Live(live)) => Some(live),
+                _ => None,
+            };
+            let moved = |Step { entry, from, to }| {
+                let to = live(to)?;
+                Some(LiveMove {
                     entry: entry.seq,
                     at: entry.at,
-                    by: entry.by.clone(),
-                    message: entry.message.clone(),
-                    reason: entry.reason.clone().or_else(|| to.reason.clone()),
-                    from: from.map(|from| from.shares.clone()).unwrap_or_default(),
-                    to: to.shares.clone(),
+                    by: entry.by,
+                    message: entry.message,
+                    reason: entry.reason.or(to.reason),
+                    from: live(from).map(|from| from.shares).unwrap_or_default(),
+                    to: to.shares,
                     mode: to.mode,
-                };
-                steps.map(moved).collect::<Vec<_>>()
-            });
-            Ok(steps.collect())
+                })
+            };
+            Ok(moves::steps(state, &pointer)?.into_iter().rev().filter_map(moved).collect())
         })
         .await
     }
@@ -226,19 +229,13 @@ pub(super) fn lately(
 fn live_at(state: &dyn State, app: &AppName, entry: u64) -> Result<Live, StoreError> {
     let pointer = Pointer::Live { app: app.clone() };
     let found = state.entry(entry)?;
-    let edits = found.iter().flat_map(|entry| &entry.edits);
-    let live = edits.filter_map(|edit| step(edit, &pointer)).next_back();
-    let live = live.map(|(_, to)| to.clone());
-    live.ok_or_else(|| StoreError::corrupt(format!("entry {entry}, which made a release live")))
-}
-
-fn step<'a>(edit: &'a Edit, of: &Pointer) -> Option<(Option<&'a Live>, &'a Live)> {
-    let live = |place: &'a Option<Place>| match place {
-        Some(Place::Live(live)) => Some(live),
+    let edits = found.into_iter().flat_map(|entry| entry.edits);
+    let live = edits.filter_map(|edit| match edit {
+        Edit::Move { pointer: moved, to: Some(Place::Live(live)), .. } => {
+            (moved == pointer).then_some(live)
+        }
         _ => None,
-    };
-    match edit {
-        Edit::Move { pointer, from, to } if pointer == of => Some((live(from), live(to)?)),
-        _ => None,
-    }
+    });
+    live.last()
+        .ok_or_else(|| StoreError::corrupt(format!("entry {entry}, which made a release live")))
 }
