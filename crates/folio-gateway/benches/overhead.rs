@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use folio_core::apply::{Apply, Document, Form, Others, Rest};
 use folio_core::logs::Logs;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{
     BuildError, BuildLog, BuildOrder, Built, Call, CallError, Plan, Runtime, RuntimeStatus,
 };
-use folio_core::request::{Fields, Onto, Publish};
-use folio_core::route::RouteFields;
+use folio_core::request::{Fields, Publish, Run};
 use folio_core::{Caller, Folio};
 use folio_gateway::Settings;
-use folio_model::{AppName, Kind, RoutePath, Target, UnitKey};
+use folio_model::{AppName, Kind, Owner, UnitKey};
 use folio_store::{MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
 use folio_testkit::sample;
@@ -29,6 +29,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -156,26 +157,36 @@ async fn gateway(tasks: &mut JoinSet<()>, routes: usize) -> SocketAddr {
         ..Fields::default()
     };
     folio.publish(&caller, &key, Publish::fresh(fields)).await.expect("it is published");
-    for at in 0..routes {
-        let path = match at % 3 {
-            0 => RoutePath::Exact(format!("/hello/{at}")),
-            1 => RoutePath::Exact(format!("/items/{at}/{{id:[0-9]+}}")),
-            _ => RoutePath::Prefix { path: format!("/files/{at}"), keep: false },
-        };
-        let fields = RouteFields {
-            path: Some(path),
-            targets: Some(vec![Target::only("hello".parse().expect("a reference"))]),
-            ..RouteFields::default()
-        };
-        let name = format!("r{at}").parse().expect("a name");
-        let made =
-            folio.set_route(&caller, (&app, Some(&name)), fields, (Onto::Nothing, None)).await;
-        made.expect("the route is made");
-    }
+    let wanted = Apply {
+        deployment: Owner { uid: "bench".to_owned(), name: "bench".to_owned() },
+        base: None,
+        documents: (0..routes).map(route).collect(),
+        known: Vec::new(),
+        unread: Vec::new(),
+        form: Form::Versions,
+        rest: Rest::default(),
+        others: Others::default(),
+    };
+    folio.apply(&caller, &app, wanted, Run::Real).await.expect("the routes are made");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     tasks.spawn(folio_gateway::serve(listener, folio, Settings::default(), std::future::pending()));
     address
+}
+
+/// One of many routes: an exact path, a pattern or a prefix.
+fn route(at: usize) -> Document {
+    let mut spec = match at % 3 {
+        0 => json!({ "relativeurl": format!("/hello/{at}") }),
+        1 => json!({ "relativeurl": format!("/items/{at}/{{id:[0-9]+}}") }),
+        _ => json!({ "prefix": format!("/files/{at}") }),
+    };
+    spec["functionref"] = json!({ "type": "name", "name": "hello" });
+    let manifest = json!({
+        "apiVersion": "fission.io/v1", "kind": "HTTPTrigger",
+        "metadata": { "name": format!("r{at}") }, "spec": spec,
+    });
+    Document { at: format!("routes.yaml:{at}"), manifest, source: None, deployment: None }
 }
 
 /// Requests per second, and microseconds of processor that the servers took for each, over one round.
