@@ -22,7 +22,7 @@ use std::time::Duration;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::WorkerStatus;
 use folio_core::ports::runtime::{Call, CallError, Plan, RuntimePorts, RuntimeStatus, Stage};
-use folio_model::{AppName, Digest, TreePath, UnitUid};
+use folio_model::{AppName, Digest, Timestamp, TreePath, UnitUid};
 use http::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -62,6 +62,7 @@ struct Lane {
     waiting: AtomicU32,
     busy: AtomicU32,
     served: AtomicU64,
+    started_at: Timestamp,
     /// Holds the files while requests come.
     code: tokio::sync::OnceCell<Arc<Code>>,
     used: Mutex<Instant>,
@@ -109,6 +110,7 @@ impl BinaryRuntime {
             function: Some(lane.plan.function.clone()),
             version: Some(lane.plan.at.to_string()),
             pid: None,
+            started_at: lane.started_at,
             busy: lane.busy.load(Ordering::Relaxed),
             served: lane.served.load(Ordering::Relaxed),
             memory_bytes: 0,
@@ -160,6 +162,7 @@ impl Lane {
             waiting: AtomicU32::new(0),
             busy: AtomicU32::new(0),
             served: AtomicU64::new(0),
+            started_at: Timestamp::now(),
             code: tokio::sync::OnceCell::new(),
             used: Mutex::new(Instant::now()),
         }

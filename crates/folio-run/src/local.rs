@@ -150,6 +150,7 @@ impl LocalRuntime {
                 function: None,
                 version: None,
                 pid: Some(worker.pid()),
+                started_at: worker.started_at,
                 busy: 0,
                 served: 0,
                 memory_bytes: worker.memory_bytes(),

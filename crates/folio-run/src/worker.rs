@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use folio_core::ports::runtime::{Call, CallError, Plan};
+use folio_model::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -51,6 +52,7 @@ pub(crate) struct Worker {
     // Milliseconds since `since` when it last finished something.
     used_ms: AtomicU64,
     pub(crate) since: Instant,
+    pub(crate) started_at: Timestamp,
     _tasks: JoinSet<()>,
     _room: start::Room,
     _admitted: Admitted,

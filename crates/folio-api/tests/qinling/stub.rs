@@ -89,6 +89,7 @@ impl Runtime for Stub {
             function: Some(plan.function.clone()),
             version: Some(plan.at.to_string()),
             pid: None,
+            started_at: Timestamp::UNIX_EPOCH,
             busy: 0,
             served: 0,
             memory_bytes: 0,

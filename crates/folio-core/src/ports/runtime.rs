@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use folio_model::{
-    Access, AppName, Content, Digest, EnvironmentSpec, Name, Number, Reference, UnitUid, VersionId,
+    Access, AppName, Content, Digest, EnvironmentSpec, Name, Number, Reference, Timestamp, UnitUid,
+    VersionId,
 };
 use futures::future::BoxFuture;
 
@@ -287,6 +288,8 @@ pub struct WorkerStatus {
     pub version: Option<String>,
     /// Its process, if it is one.
     pub pid: Option<u32>,
+    /// When it was started.
+    pub started_at: Timestamp,
     /// Requests in hand.
     pub busy: u32,
     /// Requests served.

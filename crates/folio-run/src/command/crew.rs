@@ -196,6 +196,7 @@ impl Crew {
             function: Some(plan.function.clone()),
             version: Some(plan.at.to_string()),
             pid: Some(post.server.pid()),
+            started_at: post.server.started_at,
             busy: post.busy,
             served: post.served,
             memory_bytes: post.server.memory_bytes(),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use folio_core::logs::{Printer, Stream};
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan};
+use folio_model::Timestamp;
 use http::{Request, Response, StatusCode};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -43,6 +44,7 @@ pub(super) struct Server {
     ended: watch::Receiver<Option<String>>,
     given_up: AtomicBool,
     code: OnceLock<Arc<Code>>,
+    pub(super) started_at: Timestamp,
     // Reads what it prints and waits for its end.
     _tasks: JoinSet<()>,
 }
@@ -85,6 +87,7 @@ impl Server {
             ended,
             given_up: AtomicBool::new(false),
             code: OnceLock::new(),
+            started_at: Timestamp::now(),
             _tasks: tasks,
         };
         server.answers().await?;

@@ -133,6 +133,7 @@ impl Warm {
             function: None,
             version: None,
             pid: Some(server.pid()),
+            started_at: server.started_at,
             busy: 0,
             served: 0,
             memory_bytes: server.memory_bytes(),

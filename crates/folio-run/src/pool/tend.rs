@@ -134,6 +134,7 @@ impl Pool {
             function: Some(self.plan.function.clone()),
             version: Some(self.plan.at.to_string()),
             pid: Some(worker.pid()),
+            started_at: worker.started_at,
             busy: worker.busy.load(Ordering::Relaxed),
             served: worker.served.load(Ordering::Relaxed),
             memory_bytes: worker.memory_bytes(),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use folio_core::ports::runtime::{CallError, Invoke, Plan, WorkerStatus};
+use folio_model::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime_wasi_http::p2::bindings::ProxyPre;
@@ -63,6 +64,7 @@ pub(super) struct Loaded {
     places: u32,
     waiting: AtomicU32,
     served: AtomicU64,
+    started_at: Timestamp,
 }
 
 struct Idle {
@@ -85,6 +87,7 @@ impl Loaded {
             places,
             waiting: AtomicU32::new(0),
             served: AtomicU64::new(0),
+            started_at: Timestamp::now(),
             plan,
         }
     }
@@ -161,6 +164,7 @@ impl Loaded {
             function: Some(self.plan.function.clone()),
             version: Some(self.plan.at.to_string()),
             pid: None,
+            started_at: self.started_at,
             busy: self.busy(),
             served: self.served(),
             memory_bytes: self.host.memory.load(Ordering::Relaxed),

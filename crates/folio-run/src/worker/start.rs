@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use folio_core::logs::{Printer, Stream};
 use folio_core::ports::runtime::{CallError, Plan, PlanFile};
-use folio_model::{Network, RuntimeKind};
+use folio_model::{Network, RuntimeKind, Timestamp};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
@@ -154,6 +154,7 @@ fn assemble(
         leaving: AtomicBool::new(false),
         used_ms: AtomicU64::new(0),
         since: Instant::now(),
+        started_at: Timestamp::now(),
         _tasks: tasks,
         _room: room,
         _admitted: admitted,

@@ -8,6 +8,7 @@ use folio_model::{AppName, Name};
 use serde_json::{Value, json};
 
 use crate::kube::mapping::{Item, Listing, Mapping};
+use crate::kube::object::written;
 use crate::kube::status::Status;
 use crate::kube::table::{AGE, Column, column, wide};
 
@@ -72,7 +73,8 @@ fn item(app: &AppName, worker: &Worker) -> Item {
         ("function", worker.function.to_string()),
         ("version", worker.version.clone()),
     ];
-    Item { labels, ..Item::new(app, worker.name.as_str(), body(worker)) }
+    let created_at = Some(worker.status.started_at);
+    Item { labels, created_at, ..Item::new(app, worker.name.as_str(), body(worker)) }
 }
 
 fn body(worker: &Worker) -> Value {
@@ -87,7 +89,7 @@ fn body(worker: &Worker) -> Value {
             "conditions": [{ "type": "Ready", "status": "True" }],
             "containerStatuses": [{
                 "name": name, "image": image, "imageID": "", "ready": true, "started": true,
-                "restartCount": 0, "state": { "running": {} },
+                "restartCount": 0, "state": { "running": { "startedAt": written(worker.status.started_at) } },
             }],
         },
     })
