@@ -82,6 +82,25 @@ fn of_many_files_only_the_one_that_changed_is_sent() {
 }
 
 #[test]
+fn a_page_is_sent_smaller_from_the_first_request_after_a_restart_on() {
+    let mut session = session(&[]);
+    let page = "<p>the same words again</p>".repeat(100);
+    plant(&session, "", &[("index.html", &page)]);
+    works(&session, "folio deploy site");
+    let encoding = |session: &Session| {
+        let mut connection = Connection::open(session.gateway()).unwrap();
+        let answer = connection.ask("GET /", "Accept-Encoding: br, gzip\r\n", b"").unwrap();
+        assert_eq!(answer.status, 200);
+        answer.header("Content-Encoding").map(str::to_owned)
+    };
+    assert!((0..100_000).any(|_| encoding(&session).is_some()), "encodings are never made");
+    for _ in 0..2 {
+        session.start_again().unwrap();
+        assert_eq!(encoding(&session).as_deref(), Some("br"));
+    }
+}
+
+#[test]
 fn too_many_files_are_refused_at_both_doors_before_any_is_sent() {
     let session = session(&["--limit", "contentFilesMax=10"]);
     plant(&session, "", &[]);
