@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use folio_core::app::PlanChange;
 use folio_core::history::Moment;
 use folio_core::ports::{Damage, Ledger, Look, Migrated, Plan, StoreError};
-use folio_core::release::{Deletion, Error, ReleaseRef, Released};
+use folio_core::release::{Deletion, Error, Keeping, ReleaseRef, Released};
 use folio_core::request::{Cascade, IfSame, Onto, Releasing, Which};
 use folio_core::route::RouteFields;
 use folio_core::serving::{Meaning, Site};
@@ -325,6 +325,32 @@ async fn a_lower_plan_expires_what_nothing_keeps_at_once() {
     assert!(world.folio.set_plan(&world.caller, &app(), change).await.is_err());
     // Nobody undoes a plan.
     assert_eq!(refused(world.folio.undo(&world.caller, &app(), None).await).0, "cannot_undo");
+}
+
+#[tokio::test]
+async fn a_plan_below_what_is_pinned_expires_none_of_it_and_says_what_keeps_it() {
+    let world = world().await;
+    world.plan(9).await;
+    let mut made = Vec::new();
+    for text in ["tagged", "kept", "pinned", "nothing's", "latest"] {
+        made.push(world.release(text).await);
+    }
+    world.tag("beta", &made[0]).await.unwrap();
+    let kept = at(&made[1]);
+    world.folio.keep_release(&world.caller, (&app(), &kept), Keeping::Keep).await.unwrap();
+    world.folio.set_live(&world.caller, &app(), &at(&made[2])).await.unwrap();
+    let view = world.plan(1).await;
+    let expired: Vec<_> = view.expiry.expired.iter().map(|gone| gone.id.to_string()).collect();
+    assert_eq!(expired, [made[3].clone()]);
+    let over = view.expiry.over_limit.unwrap();
+    assert_eq!((over.limit, over.accessible, over.kept_by.len()), (1, 4, 4), "{over:?}");
+    assert_eq!(world.live().await, made[2]);
+    // The next one takes the place of the latest, and of nothing else.
+    let next = world.release("next").await;
+    assert_eq!(world.state(&made[4]).await, ReleaseState::Expired);
+    for held in [&made[0], &made[1], &made[2], &next] {
+        assert_eq!(world.state(held).await, ReleaseState::Accessible, "{held}");
+    }
 }
 
 #[tokio::test]
