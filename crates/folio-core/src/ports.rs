@@ -15,7 +15,7 @@ mod queue;
 pub mod runtime;
 mod vault;
 
-pub use blobs::{About, Blobs, Damage, Node, Stored, SweepMark, Swept, Usage};
+pub use blobs::{About, Blobs, Damage, Encoding, Node, Stored, SweepMark, Swept, Usage};
 pub use body::{Body, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;

@@ -7,9 +7,14 @@
 
 mod assets;
 mod delivery;
+mod encode;
+mod encodings;
+mod known;
+mod media;
 mod plans;
 mod read;
 mod refresh;
+mod room;
 mod site;
 mod sites;
 mod split;
@@ -25,19 +30,24 @@ use arc_swap::{ArcSwap, Guard};
 use folio_model::{AppName, Kind, Number, Qualifier, Reference, ReleaseId, RuntimeKind, UnitUid};
 use tokio::sync::OnceCell;
 
-pub use self::assets::{Asset, AssetDirectory, AssetEntry, AssetFile, Encoded};
+pub use self::assets::{Asset, AssetDirectory, AssetEntry, AssetFile};
+pub use self::encode::Encoded;
+pub use self::known::Follower;
+pub use self::media::{content_type, is_compressible};
 pub use self::plans::MeasuredVersion;
 pub(crate) use self::plans::Running;
 pub use self::read::Unready;
 pub(crate) use self::refresh::Unsettled;
-pub use self::sites::{Follower, Route, Shown, Site, SiteSkew};
+pub use self::sites::{Route, Shown, Site, SiteSkew};
 pub use self::split::Split;
 pub(crate) use self::tasks::Tasks;
 
 use self::assets::Shelf;
+use self::encodings::Awaited;
+use self::known::Sites;
 use self::plans::Plans;
 use self::read::Reading;
-use self::sites::Sites;
+use self::room::Room;
 use self::table::{Interest, Table};
 use crate::measure::Measured;
 use crate::ports::StoreError;
@@ -181,6 +191,8 @@ pub(crate) struct Serving {
     plans: Plans,
     sites: Sites,
     shelf: Shelf,
+    awaited: Awaited,
+    room: Arc<Room>,
     running: Option<Arc<Running>>,
     pub(crate) tasks: Tasks,
 }

@@ -14,6 +14,7 @@ mod canaries;
 mod contents;
 mod deletes;
 mod domains;
+mod encodings;
 mod environments;
 mod executions;
 mod history;

@@ -1,18 +1,23 @@
 //! Releases: what makes them, what keeps them, what is live, and how hosts hear of it. The traps that others fell
 //! into are told in the names of the tests.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use folio_core::app::PlanChange;
 use folio_core::history::Moment;
-use folio_core::release::{Deletion, Error, ReleaseRef, Released};
+use folio_core::ports::{Damage, Ledger, Look, Migrated, Plan, StoreError};
+use folio_core::release::{Deletion, Error, Keeping, ReleaseRef, Released};
 use folio_core::request::{Cascade, IfSame, Onto, Releasing, Which};
 use folio_core::route::RouteFields;
 use folio_core::serving::{Meaning, Site};
-use folio_core::{Caller, Class, Explain};
-use folio_model::{ReleaseState, RoutePath, Target};
+use folio_core::{Caller, Class, Explain, Limits};
+use folio_model::{Entry, ReleaseState, RoutePath, Target, Timestamp};
+use folio_store::MemoryLedger;
+use tokio::sync::watch;
 
-use crate::runtime::{Running, call, reference, running, running_on_disk};
+use crate::runtime::{Running, call, reference, running, running_on_disk, running_with};
 use crate::world::{World, app, function, package, refused, request, world};
 
 fn at(text: &str) -> ReleaseRef {
@@ -323,6 +328,32 @@ async fn a_lower_plan_expires_what_nothing_keeps_at_once() {
 }
 
 #[tokio::test]
+async fn a_plan_below_what_is_pinned_expires_none_of_it_and_says_what_keeps_it() {
+    let world = world().await;
+    world.plan(9).await;
+    let mut made = Vec::new();
+    for text in ["tagged", "kept", "pinned", "nothing's", "latest"] {
+        made.push(world.release(text).await);
+    }
+    world.tag("beta", &made[0]).await.unwrap();
+    let kept = at(&made[1]);
+    world.folio.keep_release(&world.caller, (&app(), &kept), Keeping::Keep).await.unwrap();
+    world.folio.set_live(&world.caller, &app(), &at(&made[2])).await.unwrap();
+    let view = world.plan(1).await;
+    let expired: Vec<_> = view.expiry.expired.iter().map(|gone| gone.id.to_string()).collect();
+    assert_eq!(expired, [made[3].clone()]);
+    let over = view.expiry.over_limit.unwrap();
+    assert_eq!((over.limit, over.accessible, over.kept_by.len()), (1, 4, 4), "{over:?}");
+    assert_eq!(world.live().await, made[2]);
+    // The next one takes the place of the latest, and of nothing else.
+    let next = world.release("next").await;
+    assert_eq!(world.state(&made[4]).await, ReleaseState::Expired);
+    for held in [&made[0], &made[1], &made[2], &next] {
+        assert_eq!(world.state(held).await, ReleaseState::Accessible, "{held}");
+    }
+}
+
+#[tokio::test]
 async fn undoing_a_deploy_is_a_release_of_its_own() {
     let world = world().await;
     let one = world.release("one").await;
@@ -437,6 +468,67 @@ async fn latest_means_the_version_in_the_release_and_an_alias_what_it_is() {
         for release in ["live", "latest", &before] {
             assert_eq!(leads(&late, release), leads(&told, release), "{release}");
         }
+    }
+}
+
+/// A ledger that counts how often it is read.
+struct Counted(MemoryLedger, Arc<AtomicUsize>);
+
+#[async_trait]
+impl Ledger for Counted {
+    async fn append(&self, plan: Plan) -> Result<Option<Entry>, StoreError> {
+        self.0.append(plan).await
+    }
+    async fn view(&self, look: Look) -> Result<(), StoreError> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.view(look).await
+    }
+    fn head(&self) -> watch::Receiver<u64> {
+        self.0.head()
+    }
+    async fn verify(&self) -> Result<Vec<Damage>, StoreError> {
+        self.0.verify().await
+    }
+    async fn migrate_storage(&self, limit: usize, at: Timestamp) -> Result<Migrated, StoreError> {
+        self.0.migrate_storage(limit, at).await
+    }
+}
+
+#[tokio::test]
+async fn a_switch_of_live_is_told_without_reading_unless_something_else_happened() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&reads);
+    let wrap = move |ledger| Arc::new(Counted(ledger, counter));
+    let running = running_with(Limits::default(), wrap).await;
+    let world = &running.world;
+    let told = running.follow().await;
+    world.version(&function("hello"), "one", "v1").await;
+    running.lead("hello", "hello").await;
+    let one = world.live().await;
+    world.version(&function("hello"), "two", "v2").await;
+    let two = world.live().await;
+    for (release, version) in [(&one, "hello v1"), (&two, "hello v2"), (&one, "hello v1")] {
+        let before = reads.load(Ordering::SeqCst);
+        world.folio.set_live(&world.caller, &app(), &at(release)).await.unwrap();
+        assert_eq!(reads.load(Ordering::SeqCst), before, "the entry says it all");
+        assert_eq!(leads(&told, "live"), [version]);
+        assert_eq!(leads(&told, "latest"), ["hello v2"]);
+    }
+    // An entry of another app, and one of this app that hosts do not show, are no reason to be wrong.
+    world.folio.create_app(&world.caller, &"shop".parse().unwrap()).await.unwrap();
+    world.folio.set_live(&world.caller, &app(), &at(&two)).await.unwrap();
+    assert_eq!(leads(&told, "live"), ["hello v2"]);
+    world.tag("beta", &one).await.unwrap();
+    world.roll_back().await.unwrap();
+    assert_eq!(
+        (leads(&told, "live"), leads(&told, "beta")),
+        (leads(&told, &one), vec!["hello v1".to_owned()])
+    );
+    world.folio.follow_live(&world.caller, &app()).await.unwrap();
+    assert_eq!(leads(&told, "live"), ["hello v2"]);
+    let late = running.follow().await;
+    for release in ["live", "latest", "beta"] {
+        assert_eq!(leads(&late, release), leads(&told, release), "{release}");
     }
 }
 

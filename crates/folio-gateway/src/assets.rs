@@ -2,9 +2,7 @@
 //! normalised, so nothing outside an item can be reached. Start at [`Mounts::find`].
 
 mod answer;
-mod encode;
 mod fingerprint;
-mod kept;
 mod ranges;
 
 use std::sync::Arc;
@@ -12,9 +10,7 @@ use std::sync::Arc;
 use folio_core::serving::{Asset, AssetEntry, AssetFile, Shown};
 
 pub(crate) use self::answer::{Asked, Caching};
-pub(crate) use self::encode::Encoder;
 pub(crate) use self::fingerprint::is_fingerprinted;
-pub(crate) use self::kept::Kept;
 
 /// The static items of a release, those with the longest path first.
 #[derive(Debug, Default)]
@@ -94,7 +90,8 @@ impl Mount {
             AssetEntry::Directory(directory) => directory,
             AssetEntry::File(file) => {
                 let own = rest.is_empty() || (self.path.is_empty() && rest == "/");
-                return own.then(|| self.hit(Means::File(Arc::clone(file), self.own_name())));
+                let name = self.asset.own_name();
+                return own.then(|| self.hit(Means::File(Arc::clone(file), name.into())));
             }
         };
         let Some(below) = rest.strip_prefix('/') else {
@@ -122,12 +119,6 @@ impl Mount {
             AssetEntry::File(file) => Some(self.hit(Means::File(file, path.into()))),
             AssetEntry::Directory(_) => None,
         }
-    }
-
-    /// What says of a single file what it holds: its path has an ending, or it is taken for a page.
-    fn own_name(&self) -> Box<str> {
-        let last = self.path.rsplit('/').next().unwrap_or_default();
-        if last.contains('.') { last.into() } else { "index.html".into() }
     }
 
     fn hit(&self, means: Means) -> Hit {

@@ -19,7 +19,7 @@ use hyper::upgrade::OnUpgrade;
 use tracing::Instrument as _;
 
 use crate::access::Record;
-use crate::assets::{Asked, Caching, Encoder, Kept};
+use crate::assets::{Asked, Caching};
 use crate::body::{Breach, Download, upload};
 use crate::choose::{Client, bearer};
 use crate::headers::{
@@ -42,8 +42,6 @@ pub(crate) struct Gateway {
     pub(crate) table: ArcSwap<Table>,
     pub(crate) settings: Settings,
     pub(crate) is_stopping: AtomicBool,
-    pub(crate) kept: Arc<Kept>,
-    pub(crate) encoder: Encoder,
 }
 
 /// A request that found its route.
@@ -112,7 +110,7 @@ impl Gateway {
         async move {
             let answer = match step {
                 Ok(Step::Answer(response)) => Ok(response),
-                Ok(Step::Asset(asked)) => asked.answer(&self.folio, &self.kept).await,
+                Ok(Step::Asset(asked)) => asked.answer(&self.folio).await,
                 Ok(Step::Call(ready)) => {
                     let ready = match ready.plan.access {
                         Access::Public => Ok(ready),

@@ -13,7 +13,6 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::assets::{Encoder, Kept};
 use crate::connection;
 use crate::handle::Gateway;
 use crate::settings::Settings;
@@ -34,7 +33,7 @@ pub async fn serve(
 ) {
     let limits = settings.limits;
     let mut shutdown = pin!(shutdown);
-    let (gateway, encoding) = tokio::select! {
+    let gateway = tokio::select! {
         gateway = open(folio, settings) => gateway,
         () = &mut shutdown => return,
     };
@@ -42,7 +41,8 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     // Ends with everything else, not by itself.
     let mut beside = JoinSet::new();
-    beside.spawn(encoding);
+    let folio = gateway.folio.clone();
+    beside.spawn(async move { folio.run_encodings().await });
     loop {
         tokio::select! {
             () = &mut shutdown => break,
@@ -70,17 +70,13 @@ pub async fn serve(
 }
 
 /// Reads what is released and follows it from there on.
-async fn open(
-    folio: Folio,
-    settings: Settings,
-) -> (Arc<Gateway>, impl Future<Output = ()> + Send + use<>) {
+async fn open(folio: Folio, settings: Settings) -> Arc<Gateway> {
     let table = ArcSwap::from_pointee(Table::new(settings.domain.as_deref()));
-    let (is_stopping, kept) = (AtomicBool::new(false), Arc::new(Kept::default()));
-    let (encoder, encoding) = Encoder::new(folio.clone(), Arc::clone(&kept));
-    let gateway = Arc::new(Gateway { folio, table, settings, is_stopping, kept, encoder });
+    let is_stopping = AtomicBool::new(false);
+    let gateway = Arc::new(Gateway { folio, table, settings, is_stopping });
     loop {
         match gateway.folio.follow_sites(follower(Arc::downgrade(&gateway))).await {
-            Ok(()) => return (gateway, encoding),
+            Ok(()) => return gateway,
             Err(error) => {
                 tracing::error!("Cannot read what is released: {error}");
                 tokio::time::sleep(FOLLOW_PAUSE).await;
@@ -96,6 +92,5 @@ fn follower(gateway: Weak<Gateway>) -> Follower {
         let Some(gateway) = gateway.upgrade() else { return };
         let table = gateway.table.load().with(&sites);
         gateway.table.store(Arc::new(table));
-        gateway.encoder.hear(&sites);
     })
 }

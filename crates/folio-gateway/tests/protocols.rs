@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use folio_core::Hosts;
+use folio_core::release::ReleaseRef;
 use folio_gateway::{Settings, Tls};
+use folio_model::AppName;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -180,6 +183,30 @@ async fn a_host_with_a_certificate_of_its_own_is_known_by_it() {
     write("shop.example.crt", b"nonsense").unwrap();
     assert!(tls.reload().is_err());
     assert!(trusts("shop.example", SHOP_CERTIFICATE).await, "what is broken replaces nothing");
+}
+
+#[tokio::test]
+async fn one_certificate_of_the_domain_is_enough_for_every_release() {
+    let tls = Tls::from_pem(SHOP_CERTIFICATE, SHOP_KEY).unwrap();
+    let domain = Some("shop.example".to_owned());
+    let world = World::with(Settings { tls: Some(tls), domain, ..settings() }).await;
+    world.route(prefix("/"), "echo").await;
+    let app = AppName::default_app();
+    let release = world.folio.show_release(&app, &ReleaseRef::Latest).await.unwrap().label.id;
+    let trusted = (SHOP_CERTIFICATE, &[&b"http/1.1"[..]][..]);
+    for name in ["default", "latest--default", &format!("{release}--default")] {
+        let host = format!("{name}.shop.example");
+        let stream = shaken(&world, &host, trusted).await.unwrap();
+        let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let answer = Client::over(stream).ask(request).await;
+        assert_eq!(answer.header("folio-release"), Some(release.as_str()), "{host}");
+    }
+    // A wildcard stands for one label, so the other kind of host would need a certificate for each release.
+    let nested = format!("default.{release}.shop.example");
+    assert!(shaken(&world, &nested, trusted).await.is_err());
+    let hosts = Hosts { scheme: "https".to_owned(), domain: "shop.example".to_owned(), port: None };
+    let told = format!("https://{release}--default.shop.example");
+    assert_eq!(hosts.of_release(&app, release.as_str()), told);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use folio_core::ports::{
-    About, Blobs, Clock, Damage, Node, StoreError, Stored, SweepMark, Swept, Usage,
+    About, Blobs, Clock, Damage, Encoding, Node, StoreError, Stored, SweepMark, Swept, Usage,
 };
 use folio_model::{Digest, Timestamp};
 use object_store::ObjectStore;
@@ -198,6 +198,30 @@ impl Blobs for PackStore {
         let remember = change(&*self.index, move |table| {
             index::require(table, &[archive, tree], now)?;
             table.set_unpacked(archive, tree)
+        });
+        remember.await
+    }
+
+    async fn encodings(&self, files: Vec<Digest>) -> Result<Vec<Option<Digest>>, StoreError> {
+        let find = look(&*self.index, move |table| {
+            files.into_iter().map(|file| table.encoded(file)).collect::<Result<Vec<_>, _>>()
+        });
+        find.await
+    }
+
+    async fn remember_encodings(&self, made: Vec<Encoding>) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let remember = change(&*self.index, move |table| {
+            let mut stored = Vec::new();
+            for encoding in made {
+                let both = [encoding.file, encoding.node];
+                if index::used(table, &both, now)?.missing.is_empty() {
+                    stored.push(encoding);
+                }
+            }
+            let both = stored.iter().flat_map(|made| [made.file, made.node]).collect::<Vec<_>>();
+            index::require(table, &both, now)?;
+            stored.into_iter().try_for_each(|encoding| table.set_encoded(encoding))
         });
         remember.await
     }

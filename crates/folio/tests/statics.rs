@@ -82,6 +82,25 @@ fn of_many_files_only_the_one_that_changed_is_sent() {
 }
 
 #[test]
+fn a_page_is_sent_smaller_from_the_first_request_after_a_restart_on() {
+    let mut session = session(&[]);
+    let page = "<p>the same words again</p>".repeat(100);
+    plant(&session, "", &[("index.html", &page)]);
+    works(&session, "folio deploy site");
+    let encoding = |session: &Session| {
+        let mut connection = Connection::open(session.gateway()).unwrap();
+        let answer = connection.ask("GET /", "Accept-Encoding: br, gzip\r\n", b"").unwrap();
+        assert_eq!(answer.status, 200);
+        answer.header("Content-Encoding").map(str::to_owned)
+    };
+    assert!((0..100_000).any(|_| encoding(&session).is_some()), "encodings are never made");
+    for _ in 0..2 {
+        session.start_again().unwrap();
+        assert_eq!(encoding(&session).as_deref(), Some("br"));
+    }
+}
+
+#[test]
 fn too_many_files_are_refused_at_both_doors_before_any_is_sent() {
     let session = session(&["--limit", "contentFilesMax=10"]);
     plant(&session, "", &[]);
@@ -138,6 +157,70 @@ fn names_are_files_byte_by_byte_whatever_they_look_like() {
         assert!((400..500).contains(&answer.status), "{path}: {}", answer.status);
         assert!(!answer.text().contains("name: site"), "{path}: {}", answer.text());
     }
+}
+
+#[test]
+fn links_are_refused_wherever_they_lead_and_nothing_is_deployed() {
+    let session = session(&[]);
+    plant(&session, "", &[("index.html", "the start"), ("docs/a.txt", "a")]);
+    let public = session.directory().join("site/public");
+    for (link, to) in [
+        ("passwd", "/etc/passwd"),
+        ("above", ".."),
+        ("self", "."),
+        ("beside.html", "index.html"),
+        ("docs/nowhere", "nothing"),
+    ] {
+        std::os::unix::fs::symlink(to, public.join(link)).unwrap();
+        for deploy in ["folio deploy site 2>&1", "folio static deploy site/public 2>&1"] {
+            let said = refused(&session, deploy);
+            assert!(said.contains(&format!("{link}` is a symbolic link")), "{said}");
+        }
+        fs::remove_file(public.join(link)).unwrap();
+        assert_eq!(get(&session, "/").status, 404, "{link}");
+    }
+    works(&session, "folio deploy site");
+    assert_eq!(get(&session, "/").text(), "the start");
+}
+
+#[test]
+fn deploys_at_the_same_time_are_all_whole_and_the_last_one_is_live() {
+    let session = session(&[]);
+    works(&session, "folio app plan set --releases 20");
+    let words = ["one", "two", "three", "four"];
+    for word in words {
+        session.write(&format!("{word}/index.html"), word).unwrap();
+        session.write(&format!("{word}/{word}.txt"), word).unwrap();
+    }
+    std::thread::scope(|scope| {
+        for word in words {
+            let line = format!("folio static deploy {word} --path / --name site");
+            let session = &session;
+            scope.spawn(move || works(session, &line));
+        }
+    });
+    let listed = works(&session, "folio release list -o json");
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let ids: Vec<_> = listed.as_array().unwrap().iter().map(|found| &found["id"]).collect();
+    assert_eq!(ids.len(), words.len(), "{listed}");
+    let mut connection = Connection::open(session.gateway()).unwrap();
+    let mut page = |release: &str, path: &str| {
+        let header = format!("Folio-Release: {release}\r\n");
+        connection.ask(&format!("GET {path}"), &header, b"").unwrap()
+    };
+    let mut seen = Vec::new();
+    for id in &ids {
+        let id = id.as_str().unwrap();
+        let word = page(id, "/").text().trim().to_owned();
+        for other in words {
+            let status = if *other == word { 200 } else { 404 };
+            assert_eq!(page(id, &format!("/{other}.txt")).status, status, "{word} {other}");
+        }
+        seen.push(word);
+    }
+    assert_eq!(get(&session, "/").text().trim(), seen[0], "the newest is listed first");
+    seen.sort();
+    assert_eq!(seen, ["four", "one", "three", "two"]);
 }
 
 #[test]

@@ -27,6 +27,15 @@ pub struct About {
     pub totals: TreeTotals,
 }
 
+/// A file and the node that holds it in other encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Encoding {
+    /// The file.
+    pub file: Digest,
+    /// The node.
+    pub node: Digest,
+}
+
 /// What storing a batch did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stored {
@@ -95,6 +104,14 @@ pub trait Blobs: Send + Sync + 'static {
 
     /// Remembers the tree of an archive. Both must be stored.
     async fn remember_unpacked(&self, archive: Digest, tree: Digest) -> Result<(), StoreError>;
+
+    /// The nodes that hold these files in other encodings, in their order, where any were remembered. Says nothing
+    /// of whether they can be read.
+    async fn encodings(&self, files: Vec<Digest>) -> Result<Vec<Option<Digest>>, StoreError>;
+
+    /// Remembers nodes that hold files in other encodings: of each file one, the last. A sweep keeps such a node for as
+    /// long as its file. What is not stored, or whose file is not, is not remembered.
+    async fn remember_encodings(&self, made: Vec<Encoding>) -> Result<(), StoreError>;
 
     /// Starts a sweep. Take the roots after this.
     async fn mark(&self) -> Result<SweepMark, StoreError>;

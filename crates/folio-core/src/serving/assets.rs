@@ -2,13 +2,19 @@
 //! the directories above it and no other, so that a release costs what differs from the one before.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use folio_model::{Digest, Layout, Name, StaticSpec, Tree, TreeEntry};
 
+use super::encode::Encoded;
+use super::encodings::{Encodings, Wanted};
+use super::room::Held;
 use crate::Folio;
 use crate::ports::{Blobs, StoreError};
+
+/// Files larger than this are read from the store a piece at a time.
+const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A static item with its files.
 #[derive(Debug)]
@@ -43,21 +49,69 @@ pub struct AssetFile {
     pub digest: Digest,
     /// Its length.
     pub bytes: u64,
-    /// Its bytes, once somebody found them worth keeping.
-    pub kept: OnceLock<Bytes>,
-    /// Its bytes in other encodings, once they were made.
-    pub encoded: OnceLock<Encoded>,
+    /// Its bytes, once somebody asked for them and there was room.
+    kept: OnceLock<Held<Bytes>>,
+    /// The same of its encodings.
+    pub(super) encoded: OnceLock<Held<Arc<Encoded>>>,
+    encodings: Mutex<Encodings>,
 }
 
-/// A file in other encodings; absent where that is not smaller.
-#[derive(Debug, Default)]
-pub struct Encoded {
-    /// By Brotli.
-    pub br: Option<Bytes>,
-    /// By Zstandard.
-    pub zstd: Option<Bytes>,
-    /// By gzip.
-    pub gzip: Option<Bytes>,
+impl Asset {
+    /// What says of an item that is a single file what it holds: its path has an ending, or it is taken for a page.
+    pub fn own_name(&self) -> &str {
+        own_name(&self.spec)
+    }
+}
+
+fn own_name(spec: &StaticSpec) -> &str {
+    let last = spec.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if last.contains('.') { last } else { "index.html" }
+}
+
+impl AssetFile {
+    fn new(digest: Digest, bytes: u64) -> Self {
+        let (kept, encoded) = (OnceLock::new(), OnceLock::new());
+        Self { digest, bytes, kept, encoded, encodings: Mutex::default() }
+    }
+
+    /// Whether it is small enough to be read as a whole; others are read a piece at a time.
+    pub fn fits_memory(&self) -> bool {
+        self.bytes <= WHOLE_BYTES_MAX
+    }
+
+    /// Where its encodings are.
+    pub(super) fn encodings(&self) -> Encodings {
+        *self.standing()
+    }
+
+    pub(super) fn set_encodings(&self, to: Encodings) {
+        *self.standing() = to;
+    }
+
+    /// Whether its encodings are wanted for the first time.
+    pub(super) fn wants_encodings(&self) -> bool {
+        let mut standing = self.standing();
+        let first = *standing == Encodings::Unwanted;
+        if first {
+            *standing = Encodings::Awaited;
+        }
+        first
+    }
+
+    /// Notes that the node of its encodings cannot be read; false if somebody did already.
+    pub(super) fn lose_encodings(&self, node: Digest) -> bool {
+        let mut standing = self.standing();
+        let held = *standing == Encodings::Stored(node);
+        if held {
+            *standing = Encodings::Awaited;
+        }
+        held
+    }
+
+    // Nothing that holds the lock leaves it half changed.
+    fn standing(&self) -> MutexGuard<'_, Encodings> {
+        self.encodings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl AssetDirectory {
@@ -117,8 +171,7 @@ impl Shelf {
         if let Some(file) = known.files.get(&digest).and_then(Weak::upgrade) {
             return file;
         }
-        let (kept, encoded) = (OnceLock::new(), OnceLock::new());
-        let file = Arc::new(AssetFile { digest, bytes, kept, encoded });
+        let file = Arc::new(AssetFile::new(digest, bytes));
         known.files.insert(digest, Arc::downgrade(&file));
         file
     }
@@ -134,7 +187,7 @@ impl Shelf {
     }
 
     // Nothing that holds the lock leaves it half changed.
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,6 +196,7 @@ impl Shelf {
         &self,
         blobs: &dyn Blobs,
         tree: Digest,
+        wanted: &mut Wanted<'_>,
     ) -> Result<Arc<AssetDirectory>, StoreError> {
         if let Some(known) = self.directory(tree) {
             return Ok(known);
@@ -154,10 +208,12 @@ impl Shelf {
         for entry in listed.entries() {
             let (name, found) = match entry {
                 TreeEntry::File { name, digest, bytes, .. } => {
-                    (name, AssetEntry::File(self.file(*digest, *bytes)))
+                    let file = self.file(*digest, *bytes);
+                    wanted.add(name.as_str(), &file);
+                    (name, AssetEntry::File(file))
                 }
                 TreeEntry::Directory { name, digest, .. } => {
-                    let directory = Box::pin(self.read(blobs, *digest)).await?;
+                    let directory = Box::pin(self.read(blobs, *digest, wanted)).await?;
                     (name, AssetEntry::Directory(directory))
                 }
             };
@@ -170,31 +226,30 @@ impl Shelf {
 }
 
 impl Folio {
-    /// The files of a static item.
+    /// The files of a static item. Encodings of those that are new are found here, so that no request does, and are
+    /// made later if there are none.
     pub(super) async fn asset(&self, name: Name, spec: StaticSpec) -> Result<Asset, StoreError> {
-        let shelf = &self.serving.shelf;
-        let directory = shelf.read(self.blobs.as_ref(), spec.content.tree).await?;
-        let files = match spec.content.layout {
-            Layout::Directory => AssetEntry::Directory(directory),
-            Layout::File => {
-                let mut entries = directory.entries.values();
-                match (entries.next(), entries.next()) {
-                    (Some(AssetEntry::File(file)), None) => AssetEntry::File(Arc::clone(file)),
-                    _ => {
-                        let tree = spec.content.tree;
-                        return Err(StoreError::corrupt(format!(
-                            "tree {tree}, which should hold one file"
-                        )));
-                    }
-                }
-            }
-        };
+        let (shelf, blobs) = (&self.serving.shelf, self.blobs.as_ref());
+        let mut wanted = Wanted::new(&self.serving.awaited);
+        let directory = shelf.read(blobs, spec.content.tree, &mut wanted).await?;
+        let files = entry(&directory, &spec)?;
+        if let AssetEntry::File(file) = &files {
+            wanted.add(own_name(&spec), file);
+        }
+        wanted.find(blobs).await;
         Ok(Asset { name, spec, files })
     }
 
-    /// The bytes of a file of a release.
+    /// The bytes of a file of a release, kept in memory from then on if there is room.
     pub async fn asset_bytes(&self, file: &AssetFile) -> Result<Bytes, StoreError> {
-        crate::content::read_whole(self.blobs.as_ref(), file.digest).await
+        if let Some(kept) = file.kept.get() {
+            return Ok(kept.value.clone());
+        }
+        let bytes = crate::content::read_whole(self.blobs.as_ref(), file.digest).await?;
+        let held = self.serving.room.hold(bytes.clone(), bytes.len() as u64);
+        // Whoever was faster keeps the same.
+        drop(held.map(|held| file.kept.set(held)));
+        Ok(bytes)
     }
 
     /// The bytes of a file of a release, from a byte on, a piece at a time.
@@ -204,5 +259,20 @@ impl Folio {
         from: u64,
     ) -> Result<crate::content::FileStream, StoreError> {
         crate::content::read_file_from(Arc::clone(&self.blobs), file.digest, from).await
+    }
+}
+
+/// What an item's tree is: a directory, or the only file in it.
+fn entry(directory: &Arc<AssetDirectory>, spec: &StaticSpec) -> Result<AssetEntry, StoreError> {
+    if spec.content.layout == Layout::Directory {
+        return Ok(AssetEntry::Directory(Arc::clone(directory)));
+    }
+    let mut entries = directory.entries.values();
+    match (entries.next(), entries.next()) {
+        (Some(AssetEntry::File(file)), None) => Ok(AssetEntry::File(Arc::clone(file))),
+        _ => {
+            let what = format!("tree {}, which should hold one file", spec.content.tree);
+            Err(StoreError::corrupt(what))
+        }
     }
 }

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use folio_model::{
-    AppName, DomainName, Edit, Entry, Name, Number, Pointer, Qualifier, Reference, ReleaseId,
+    AppName, DomainName, Entry, Live, LiveShare, Name, Number, Qualifier, Reference, ReleaseId,
     RouteSpec, Sticky, Subject, UnitUid, VersionId,
 };
 
+use super::Slot;
 use super::assets::Asset;
+use super::known::Follower;
 use super::site::{
     AssetReading, Leads, NewRow, RowReading, Shows, SiteReading, held_function, read_site,
 };
-use super::{Serving, Slot};
 use crate::Folio;
-use crate::measure::{Measured, Meter};
+use crate::measure::Meter;
 use crate::ports::StoreError;
 use crate::release::held;
 
@@ -33,7 +34,7 @@ pub struct Route {
 }
 
 /// An app as its hosts show it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Site {
     /// The app.
     pub app: AppName,
@@ -128,8 +129,17 @@ impl Site {
         self.live.first().map_or(&[], |(shown, _)| &shown.routes)
     }
 
+    /// The same app with something else live; None if that cannot be told, because a release of it is not known.
+    pub(super) fn with_live(&self, live: &Live) -> Option<Self> {
+        let share = |share: &LiveShare| {
+            Some((Arc::clone(self.releases.get(&share.release)?), share.weight))
+        };
+        let shares = live.shares.iter().map(share).collect::<Option<Vec<_>>>()?;
+        Some(Self { live: shares, sticky: live.sticky.clone(), ..self.clone() })
+    }
+
     /// The live release with the largest share, the first of them if several have it.
-    fn main(&self) -> Option<&Arc<Shown>> {
+    pub(super) fn main(&self) -> Option<&Arc<Shown>> {
         let most = self.live.iter().map(|(_, weight)| *weight).max()?;
         self.live.iter().find(|(_, weight)| *weight == most).map(|(shown, _)| shown)
     }
@@ -148,140 +158,12 @@ impl Site {
     }
 }
 
-/// Hears of all sites whenever one changed. Called inside the commit, so it should only swap a table.
-pub type Follower = Arc<dyn Fn(Arc<Vec<Arc<Site>>>) + Send + Sync>;
-
-/// The sites as their follower knows them.
-#[derive(Default)]
-pub(super) struct Sites(Mutex<Known>);
-
-#[derive(Default)]
-struct Known {
-    follower: Option<Follower>,
-    /// Whether all sites were read.
-    loaded: bool,
-    /// Every app seen, with the entry it was read at; without a site once it is gone.
-    sites: BTreeMap<AppName, (u64, Option<Arc<Site>>)>,
-    /// What releases answered, whatever else changes of them.
-    meters: BTreeMap<(AppName, ReleaseId), Arc<Meter>>,
-}
-
-impl Sites {
-    /// The site of an entry's app as it is known, if the entry changes what it shows.
-    fn concerned(&self, entry: &Entry) -> Option<(Option<Arc<Site>>, Vec<UnitUid>)> {
-        let known = self.lock();
-        known.follower.as_ref()?;
-        let split = |edit: &Edit| match edit {
-            Edit::Move { pointer: Pointer::Split { unit }, .. } => Some(*unit),
-            _ => None,
-        };
-        let splits: Vec<_> = entry.edits.iter().filter_map(split).collect();
-        let concerns = entry.edits.iter().any(|edit| {
-            matches!(edit, Edit::CreateApp { .. } | Edit::DeleteApp { .. })
-                || matches!(edit, Edit::Move { pointer, .. } if is_shown(pointer))
-        });
-        let site = known.sites.get(&entry.app).and_then(|(_, site)| site.clone());
-        concerns.then_some((site, splits))
-    }
-
-    /// The counters of a release.
-    fn meter(&self, app: &AppName, release: &ReleaseId) -> Arc<Meter> {
-        let mut known = self.lock();
-        Arc::clone(known.meters.entry((app.clone(), release.clone())).or_default())
-    }
-
-    /// What a release answered, if it was ever shown.
-    pub(super) fn measured(&self, app: &AppName, release: &ReleaseId) -> Option<Measured> {
-        let known = self.lock();
-        known.meters.get(&(app.clone(), release.clone())).map(|meter| meter.read())
-    }
-
-    /// A release as it is known.
-    fn shown(&self, app: &AppName, release: &ReleaseId) -> Option<Arc<Shown>> {
-        let known = self.lock();
-        let (_, site) = known.sites.get(app)?;
-        site.as_ref()?.releases.get(release).cloned()
-    }
-
-    /// The release that work is done in, as it is known: the one a stamp names, or the largest share of what is live.
-    fn working(&self, app: &AppName, stamp: Option<&ReleaseId>) -> Option<Arc<Shown>> {
-        let known = self.lock();
-        let site = known.sites.get(app)?.1.as_ref()?;
-        match stamp {
-            Some(stamp) => site.releases.get(stamp).cloned(),
-            None => site.main().cloned(),
-        }
-    }
-
-    /// Notes what was read and tells the follower, in the order of what is told.
-    fn settle(&self, serving: &Serving, read: Vec<(AppName, u64, Option<Arc<Site>>)>, all: bool) {
-        let mut known = self.lock();
-        known.loaded |= all;
-        for (app, as_of, site) in read {
-            let before = known.sites.get(&app);
-            if before.is_none_or(|(known, _)| as_of >= *known) {
-                let before = before.and_then(|(_, site)| site.clone());
-                hold(serving, before.as_deref(), site.as_deref());
-                known.meters.retain(|(of, release), _| {
-                    let reached = |site: &Arc<Site>| site.releases.contains_key(release);
-                    *of != app || site.as_ref().is_some_and(reached)
-                });
-                known.sites.insert(app, (as_of, site));
-            }
-        }
-        if let Some(follower) = known.follower.clone().filter(|_| known.loaded) {
-            // Inside the lock, so that no older list follows a newer one.
-            follower(Arc::new(known.sites.values().filter_map(|(_, site)| site.clone()).collect()));
-        }
-    }
-
-    // Nothing that holds the lock leaves it half changed.
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether a pointer decides what an app's hosts show.
-fn is_shown(pointer: &Pointer) -> bool {
-    matches!(
-        pointer,
-        Pointer::Release { .. }
-            | Pointer::ReleaseTag { .. }
-            | Pointer::Live { .. }
-            | Pointer::Plan { .. }
-            | Pointer::Split { .. }
-            | Pointer::Domain { .. }
-    )
-}
-
-/// Has what becomes live made ready, and lets go of what no longer is.
-fn hold(serving: &Serving, before: Option<&Site>, after: Option<&Site>) {
-    let (before, after) = (live_routes(before), live_routes(after));
-    for (key, route) in &after {
-        if !before.contains_key(key) {
-            serving.hold_route(route);
-        }
-    }
-    for (key, route) in &before {
-        if !after.contains_key(key) {
-            serving.release_route(route);
-        }
-    }
-}
-
-/// The routes that are live, told apart by where they lie in memory.
-fn live_routes(site: Option<&Site>) -> BTreeMap<*const Route, &Arc<Route>> {
-    let live = site.into_iter().flat_map(|site| &site.live);
-    let routes = live.flat_map(|(shown, _)| &shown.routes);
-    routes.map(|route| (Arc::as_ptr(route), route)).collect()
-}
-
 impl Folio {
     /// Has a follower called with all sites, now and inside every commit that changes one, before it returns.
     /// A platform has one follower; a second takes the place of the first.
     pub async fn follow_sites(&self, follower: Follower) -> Result<(), StoreError> {
         // From here on commits tell of their sites, so the read below misses none.
-        self.serving.sites.lock().follower = Some(follower);
+        self.serving.sites.follow(follower);
         let folio = self.clone();
         let read = self
             .look(move |state| {
@@ -295,6 +177,10 @@ impl Folio {
 
     /// Tells the follower of the site that an entry changed.
     pub(super) async fn refresh_site(&self, entry: &Entry) -> Result<(), StoreError> {
+        // A switch says all there is to know: whoever waits for one does not wait for the store as well.
+        if self.serving.sites.move_live(&self.serving, entry) {
+            return Ok(());
+        }
         let Some((known, splits)) = self.serving.sites.concerned(entry) else { return Ok(()) };
         let (folio, app) = (self.clone(), entry.app.clone());
         let read = self

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use folio_core::Folio;
 use folio_core::ports::Body;
-use folio_core::serving::{Asset, AssetFile};
+use folio_core::serving::{Asset, AssetFile, content_type, is_compressible};
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
@@ -16,9 +16,8 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body::Frame;
 use http_body_util::StreamBody;
 
-use super::kept::FILE_BYTES_MAX;
 use super::ranges::{self, Wanted};
-use super::{Hit, Kept, Means, is_fingerprinted};
+use super::{Hit, Means, is_fingerprinted};
 use crate::problem::Problem;
 
 /// How long clients may keep a file.
@@ -60,24 +59,22 @@ impl Asked {
     }
 
     /// The answer.
-    pub(crate) async fn answer(
-        self,
-        folio: &Folio,
-        kept: &Kept,
-    ) -> Result<Response<Body>, Problem> {
+    pub(crate) async fn answer(self, folio: &Folio) -> Result<Response<Body>, Problem> {
         let (file, path) = match &self.hit.means {
             Means::File(file, path) => (Arc::clone(file), path.clone()),
             Means::Directory => return Ok(redirect(&self.uri)),
         };
         let kind = content_type(&path);
-        let (encoding, encoded) = self.encoding(&file);
+        let compressible = is_compressible(&kind);
+        let encoded = if compressible { self.encoded(folio, &file).await } else { None };
+        let (encoding, encoded) = encoded.unzip();
         let tag = tag(&file, encoding);
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         self.say(headers, &path, &kind);
         headers.insert(ETAG, tag.clone());
-        if is_compressible(&kind) {
+        if compressible {
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         if self.status == StatusCode::OK
@@ -111,7 +108,7 @@ impl Asked {
         if !self.is_head {
             *response.body_mut() = match encoded {
                 Some(encoded) => Body::from(encoded),
-                None => body(folio, kept, &file, (from, bytes)).await?,
+                None => body(folio, &file, (from, bytes)).await?,
             };
         }
         Ok(response)
@@ -144,12 +141,13 @@ impl Asked {
     }
 
     /// The encoding to send, with the bytes; none where parts are asked for.
-    fn encoding(&self, file: &AssetFile) -> (Option<&'static str>, Option<Bytes>) {
-        let Some(encoded) = file.encoded.get().filter(|_| !self.headers.contains_key(RANGE)) else {
-            return (None, None);
-        };
+    async fn encoded(&self, folio: &Folio, file: &Arc<AssetFile>) -> Option<(&'static str, Bytes)> {
+        if self.headers.contains_key(RANGE) || !self.headers.contains_key(ACCEPT_ENCODING) {
+            return None;
+        }
+        let encoded = folio.asset_encoded(file).await?;
         let choices = [("br", &encoded.br), ("zstd", &encoded.zstd), ("gzip", &encoded.gzip)];
-        let mut best: Option<(u32, &str, &Bytes)> = None;
+        let mut best: Option<(u32, &'static str, &Bytes)> = None;
         for (name, bytes) in choices {
             let Some(bytes) = bytes else { continue };
             let quality = quality(&self.headers, name);
@@ -157,8 +155,7 @@ impl Asked {
                 best = Some((quality, name, bytes));
             }
         }
-        let Some((_, name, bytes)) = best else { return (None, None) };
-        (Some(name), Some(bytes.clone()))
+        best.map(|(_, name, bytes)| (name, bytes.clone()))
     }
 
     /// The status that the request's conditions come to, if they are not met.
@@ -181,22 +178,10 @@ impl Asked {
 }
 
 /// A part of a file, from memory if it is kept there.
-async fn body(
-    folio: &Folio,
-    kept: &Kept,
-    file: &AssetFile,
-    (from, bytes): (u64, u64),
-) -> Result<Body, Problem> {
+async fn body(folio: &Folio, file: &AssetFile, (from, bytes): (u64, u64)) -> Result<Body, Problem> {
     let unread = |error: folio_core::ports::StoreError| Problem::unread(&error);
-    if file.bytes <= FILE_BYTES_MAX {
-        let whole = match file.kept.get() {
-            Some(whole) => whole.clone(),
-            None => {
-                let whole = folio.asset_bytes(file).await.map_err(unread)?;
-                kept.keep(file, &whole);
-                whole
-            }
-        };
+    if file.fits_memory() {
+        let whole = folio.asset_bytes(file).await.map_err(unread)?;
         let start = usize::try_from(from).unwrap_or(usize::MAX).min(whole.len());
         let end = usize::try_from(from + bytes).unwrap_or(usize::MAX).min(whole.len());
         return Ok(Body::from(whole.slice(start..end)));
@@ -266,37 +251,4 @@ fn quality(headers: &HeaderMap, encoding: &str) -> u32 {
 
 fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
-}
-
-/// What a file holds, by its ending.
-pub(super) fn content_type(path: &str) -> String {
-    let kind = mime_guess::from_path(path).first_or_octet_stream();
-    let text = kind.type_() == "text" || is_compressible(kind.essence_str());
-    let plain = kind.get_param("charset").is_none() && kind.essence_str() != "image/svg+xml";
-    match text && plain && kind.essence_str() != "application/wasm" {
-        true => format!("{}; charset=utf-8", kind.essence_str()),
-        false => kind.to_string(),
-    }
-}
-
-/// Whether files of a type become much smaller.
-pub(super) fn is_compressible(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or(kind);
-    let known = [
-        "application/javascript",
-        "application/json",
-        "application/ld+json",
-        "application/manifest+json",
-        "application/rss+xml",
-        "application/atom+xml",
-        "application/wasm",
-        "application/xhtml+xml",
-        "application/xml",
-        "font/ttf",
-        "font/otf",
-        "image/bmp",
-        "image/svg+xml",
-        "image/x-icon",
-    ];
-    kind.starts_with("text/") || known.contains(&kind)
 }

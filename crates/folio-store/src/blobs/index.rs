@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use folio_core::ports::StoreError;
+use folio_core::ports::{Encoding, StoreError};
 use folio_model::{Digest, NodeKind, Timestamp, TreeTotals};
 use tokio::sync::oneshot;
 
@@ -99,7 +99,7 @@ pub(crate) trait Table {
     /// Adds a row or replaces it.
     fn set(&mut self, digest: Digest, row: &Row) -> Result<(), StoreError>;
     fn touch(&mut self, digest: Digest, at: u64) -> Result<(), StoreError>;
-    /// Removes a row, and what was remembered of it as an archive or a tree.
+    /// Removes a row, and what was remembered of it as an archive, a tree, a file or its encodings.
     fn remove(&mut self, digest: Digest) -> Result<(), StoreError>;
     /// Visits every row.
     fn each(&self, visit: &mut dyn FnMut(Digest, Row)) -> Result<(), StoreError>;
@@ -115,6 +115,11 @@ pub(crate) trait Table {
     fn set_meta(&mut self, key: Meta, value: u64) -> Result<(), StoreError>;
     fn unpacked(&self, archive: Digest) -> Result<Option<Digest>, StoreError>;
     fn set_unpacked(&mut self, archive: Digest, tree: Digest) -> Result<(), StoreError>;
+    /// The node that holds a file in other encodings.
+    fn encoded(&self, file: Digest) -> Result<Option<Digest>, StoreError>;
+    fn set_encoded(&mut self, encoding: Encoding) -> Result<(), StoreError>;
+    /// Visits every file that has such a node.
+    fn each_encoded(&self, visit: &mut dyn FnMut(Encoding)) -> Result<(), StoreError>;
 }
 
 /// Work inside one transaction.

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use folio_core::crash;
-use folio_core::ports::{Node, StoreError, SweepMark, Swept};
+use folio_core::ports::{Encoding, Node, StoreError, SweepMark, Swept};
 use folio_model::{Digest, NodeKind, Timestamp, Tree, TreeEntry};
 
 use super::PackStore;
@@ -39,6 +39,8 @@ impl Recent {
 struct Snapshot {
     rows: HashMap<Digest, Row>,
     packs: Vec<(PackId, Pack)>,
+    /// Files that have a node of other encodings.
+    encoded: HashMap<Digest, Digest>,
 }
 
 impl PackStore {
@@ -103,7 +105,11 @@ impl PackStore {
             table.each(&mut |digest, row| {
                 rows.insert(digest, row);
             })?;
-            Ok(Snapshot { rows, packs: table.packs()? })
+            let mut encoded = HashMap::new();
+            table.each_encoded(&mut |Encoding { file, node }| {
+                encoded.insert(file, node);
+            })?;
+            Ok(Snapshot { rows, packs: table.packs()?, encoded })
         });
         read.await
     }
@@ -124,6 +130,8 @@ impl PackStore {
             ahead.sort_by_key(|digest| place_of(snapshot, digest));
             let mut next = Vec::new();
             for digest in ahead {
+                let encoded = snapshot.encoded.get(&digest).copied();
+                next.extend(encoded.filter(|node| reached.insert(*node)));
                 let leads_on = |row: &Row| row.kind != NodeKind::Raw;
                 if !snapshot.rows.get(&digest).is_some_and(leads_on) {
                     continue;

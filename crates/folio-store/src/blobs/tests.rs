@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use folio_core::ports::SystemClock;
+use folio_core::ports::{Encoding, SystemClock};
 use folio_testkit::clock::TestClock;
 use folio_testkit::conformance::blobs as conformance;
 use folio_testkit::conformance::blobs::{chunked, directory, file, tree};
@@ -408,6 +408,15 @@ impl Table for Blind<'_> {
     }
     fn set_unpacked(&mut self, archive: Digest, tree: Digest) -> Result<(), StoreError> {
         self.0.set_unpacked(archive, tree)
+    }
+    fn encoded(&self, file: Digest) -> Result<Option<Digest>, StoreError> {
+        self.0.encoded(file)
+    }
+    fn set_encoded(&mut self, encoding: Encoding) -> Result<(), StoreError> {
+        self.0.set_encoded(encoding)
+    }
+    fn each_encoded(&self, visit: &mut dyn FnMut(Encoding)) -> Result<(), StoreError> {
+        self.0.each_encoded(visit)
     }
 }
 

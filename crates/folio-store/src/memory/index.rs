@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use folio_core::ports::StoreError;
+use folio_core::ports::{Encoding, StoreError};
 use folio_model::{Digest, Timestamp};
 
 use crate::blobs::index::{self, Index, Job, Meta, Pack, PackId, Row, Table};
@@ -25,6 +25,7 @@ struct Rows {
     mark: u64,
     grace: u64,
     unpacked: BTreeMap<Digest, Digest>,
+    encoded: BTreeMap<Digest, Digest>,
 }
 
 impl MemoryIndex {
@@ -74,6 +75,7 @@ impl Table for Rows {
     fn remove(&mut self, digest: Digest) -> Result<(), StoreError> {
         self.rows.remove(&digest);
         self.unpacked.retain(|archive, tree| *archive != digest && *tree != digest);
+        self.encoded.retain(|file, node| *file != digest && *node != digest);
         Ok(())
     }
 
@@ -130,6 +132,20 @@ impl Table for Rows {
 
     fn set_unpacked(&mut self, archive: Digest, tree: Digest) -> Result<(), StoreError> {
         self.unpacked.insert(archive, tree);
+        Ok(())
+    }
+
+    fn encoded(&self, file: Digest) -> Result<Option<Digest>, StoreError> {
+        Ok(self.encoded.get(&file).copied())
+    }
+
+    fn set_encoded(&mut self, encoding: Encoding) -> Result<(), StoreError> {
+        self.encoded.insert(encoding.file, encoding.node);
+        Ok(())
+    }
+
+    fn each_encoded(&self, visit: &mut dyn FnMut(Encoding)) -> Result<(), StoreError> {
+        self.encoded.iter().for_each(|(file, node)| visit(Encoding { file: *file, node: *node }));
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use folio_core::ports::StoreError;
+use folio_core::ports::{Encoding, StoreError};
 use folio_model::{Digest, NodeKind, Timestamp, TreeTotals};
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
@@ -132,7 +132,9 @@ impl Table for Rows<'_> {
         self.known(|known| known.blobs.remove(&digest));
         self.execute("DELETE FROM blobs WHERE digest = ?1", [digest.as_bytes()])?;
         self.execute("DELETE FROM unpacked WHERE archive = ?1", [digest.as_bytes()])?;
-        self.execute("DELETE FROM unpacked WHERE tree = ?1", [digest.as_bytes()])
+        self.execute("DELETE FROM unpacked WHERE tree = ?1", [digest.as_bytes()])?;
+        self.execute("DELETE FROM encodings WHERE file = ?1", [digest.as_bytes()])?;
+        self.execute("DELETE FROM encodings WHERE node = ?1", [digest.as_bytes()])
     }
 
     fn each(&self, visit: &mut dyn FnMut(Digest, Row)) -> Result<(), StoreError> {
@@ -198,6 +200,24 @@ impl Table for Rows<'_> {
     fn set_unpacked(&mut self, archive: Digest, tree: Digest) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO unpacked (archive, tree) VALUES (?1, ?2)";
         self.execute(sql, params![archive.as_bytes(), tree.as_bytes()])
+    }
+
+    fn encoded(&self, file: Digest) -> Result<Option<Digest>, StoreError> {
+        let sql = "SELECT node FROM encodings WHERE file = ?1";
+        self.one(sql, [file.as_bytes()], |row| row.get(0).map(Digest::from_bytes))
+    }
+
+    fn set_encoded(&mut self, Encoding { file, node }: Encoding) -> Result<(), StoreError> {
+        let sql = "INSERT OR REPLACE INTO encodings (file, node) VALUES (?1, ?2)";
+        self.execute(sql, params![file.as_bytes(), node.as_bytes()])
+    }
+
+    fn each_encoded(&self, visit: &mut dyn FnMut(Encoding)) -> Result<(), StoreError> {
+        let read = |row: &rusqlite::Row<'_>| {
+            let (file, node) = (row.get(0)?, row.get(1)?);
+            Ok(Encoding { file: Digest::from_bytes(file), node: Digest::from_bytes(node) })
+        };
+        self.all("SELECT file, node FROM encodings ORDER BY file", read, visit)
     }
 }
 

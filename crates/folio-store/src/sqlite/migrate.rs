@@ -31,6 +31,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/016_executions.sql")),
     Step::plain(include_str!("../schema/017_domains.sql")),
     Step::plain(include_str!("../schema/018_releases_apart.sql")),
+    Step::plain(include_str!("../schema/019_encodings.sql")),
 ];
 
 /// What turns one schema into the next.

@@ -28,6 +28,7 @@ pub async fn all(blobs: &dyn Blobs) {
     a_directory_stored_as_a_file_is_found_to_be_one(blobs).await;
     large_and_empty_nodes_read_back(blobs).await;
     an_unpacked_archive_is_remembered(blobs).await;
+    the_encodings_of_a_file_are_remembered(blobs).await;
     concurrent_batches_are_all_stored(blobs).await;
     wrong_bytes_are_refused(blobs).await;
     a_directory_has_one_spelling(blobs).await;
@@ -41,6 +42,8 @@ pub async fn all(blobs: &dyn Blobs) {
     what_is_named_after_the_mark_is_kept(blobs).await;
     what_is_stored_again_after_the_mark_is_kept(blobs).await;
     a_remembered_archive_is_kept_after_the_mark(blobs).await;
+    encodings_stay_as_long_as_their_file(blobs).await;
+    encodings_remembered_after_the_mark_are_kept_with_their_file(blobs).await;
     a_second_mark_does_not_weaken_the_first(blobs).await;
     what_survives_a_sweep_reads_back(blobs).await;
     swept_nodes_can_be_stored_again(blobs).await;

@@ -1,6 +1,6 @@
 //! What is stored reads back, once, whoever stores it.
 
-use folio_core::ports::{About, Blobs, StoreError, Stored};
+use folio_core::ports::{About, Blobs, Encoding, StoreError, Stored};
 use folio_model::{NodeKind, TreeTotals};
 use futures::future::join_all;
 
@@ -130,6 +130,25 @@ pub async fn an_unpacked_archive_is_remembered(blobs: &dyn Blobs) {
     sweep(blobs, &[&archive]).await;
     put(blobs, &nodes).await;
     assert_eq!(blobs.unpacked(archive.digest).await.expect("unpacked runs"), None);
+}
+
+/// The last node that holds a file in other encodings is remembered, if both are stored; nothing is refused.
+pub async fn the_encodings_of_a_file_are_remembered(blobs: &dyn Blobs) {
+    let files = ["encodings: one", "encodings: two", "encodings: three"].map(file);
+    let nodes = ["encodings: first", "encodings: second"].map(file);
+    put(blobs, &[&files[..2], &nodes[..]].concat()).await;
+    let [one, two, three] = files.each_ref().map(|file| file.digest);
+    let [first, second] = nodes.each_ref().map(|node| node.digest);
+    let found = async || blobs.encodings(vec![three, two, one]).await.expect("encodings runs");
+    assert_eq!(found().await, [None, None, None]);
+    let absent = file("encodings: absent").digest;
+    let made = [(one, first), (two, absent), (three, second)];
+    let made = made.map(|(file, node)| Encoding { file, node });
+    blobs.remember_encodings(made.to_vec()).await.expect("what is stored is remembered");
+    assert_eq!(found().await, [None, None, Some(first)]);
+    let made = [(two, first), (one, second)].map(|(file, node)| Encoding { file, node });
+    blobs.remember_encodings(made.to_vec()).await.expect("both are stored");
+    assert_eq!(found().await, [None, Some(first), Some(second)]);
 }
 
 /// Batches that overlap, stored at once, are all there afterwards, each node once.

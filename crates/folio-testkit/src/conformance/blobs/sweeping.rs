@@ -1,6 +1,6 @@
 //! A sweep removes what nothing reaches, and never what someone has just begun to use.
 
-use folio_core::ports::{Blobs, Node};
+use folio_core::ports::{Blobs, Encoding, Node};
 use folio_model::Timestamp;
 use futures::future::join;
 
@@ -85,6 +85,35 @@ pub async fn a_remembered_archive_is_kept_after_the_mark(blobs: &dyn Blobs) {
     blobs.sweep(mark, Vec::new(), Timestamp::MAX).await.expect("sweep runs");
     assert_stored(blobs, &nodes).await;
     assert_stored(blobs, &[archive]).await;
+}
+
+/// A file that is reached, however deep, keeps its encodings; they go with it, and then nothing remembers them.
+pub async fn encodings_stay_as_long_as_their_file(blobs: &dyn Blobs) {
+    let (root, nodes) = small_tree("encoded");
+    let (encoded, stray) = (file("encoded: encodings"), file("encoded: of nothing"));
+    put(blobs, &[&nodes[..], &[encoded.clone(), stray.clone()]].concat()).await;
+    let made = Encoding { file: nodes[0].digest, node: encoded.digest };
+    blobs.remember_encodings(vec![made]).await.expect("both are stored");
+    sweep(blobs, &[&root]).await;
+    assert_stored(blobs, &nodes).await;
+    assert_stored(blobs, std::slice::from_ref(&encoded)).await;
+    assert_gone(blobs, &[stray]).await;
+    sweep(blobs, &[]).await;
+    assert_gone(blobs, &[encoded, nodes[0].clone()]).await;
+    put(blobs, &nodes).await;
+    let found = blobs.encodings(vec![nodes[0].digest]).await.expect("encodings runs");
+    assert_eq!(found, [None]);
+}
+
+/// Remembering encodings counts as a use of the file and of them.
+pub async fn encodings_remembered_after_the_mark_are_kept_with_their_file(blobs: &dyn Blobs) {
+    let both = [file("encoded late: file"), file("encoded late: encodings")];
+    put(blobs, &both).await;
+    let mark = blobs.mark().await.expect("mark runs");
+    let made = Encoding { file: both[0].digest, node: both[1].digest };
+    blobs.remember_encodings(vec![made]).await.expect("both are stored");
+    blobs.sweep(mark, Vec::new(), Timestamp::MAX).await.expect("sweep runs");
+    assert_stored(blobs, &both).await;
 }
 
 /// Two sweeps that overlap each keep what was used since their own mark.
