@@ -11,7 +11,7 @@ mod webhook;
 
 use folio_model::{
     Actor, AppName, Binding, BindingTerms, BoundTo, JobStatus, Kind, Name, Number, Place, Pointer,
-    Qualifier, Reference, Timestamp, Unit, UnitUid, VersionId, VersionKey, Webhook,
+    Qualifier, Reference, Right, Timestamp, Unit, UnitUid, VersionId, VersionKey, Webhook,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,6 +173,7 @@ impl Folio {
         fields: BindingFields,
     ) -> Result<Done<BindingView>, Error> {
         self.check_text("description", fields.description.as_deref().unwrap_or_default())?;
+        self.check_text("name", fields.name.as_deref().unwrap_or_default())?;
         self.check_input(fields.job.input.as_deref())?;
         let (of, now) = (app.clone(), self.clock.now());
         let done = self
@@ -271,9 +272,11 @@ impl Folio {
     /// What a reference means to a binding: one version, an alias wherever it points, or whatever is newest.
     pub async fn bound_to(
         &self,
+        caller: &Caller,
         app: &AppName,
         function: &Reference,
     ) -> Result<BoundTo, resolve::Error> {
+        caller.may_name(Right::Deploy, function)?;
         let (app, function) = (app.clone(), function.clone());
         self.look(move |state| {
             let found = resolve::resolve(state, &app, Kind::Function, &function)?;

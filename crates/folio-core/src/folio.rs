@@ -417,7 +417,8 @@ impl Folio {
         answer.expect("a ledger runs the look before it answers")
     }
 
-    pub(crate) fn check_text(&self, what: &'static str, text: &str) -> Result<(), Error> {
+    /// Refuses a name or description that is longer than those that people read.
+    pub fn check_text(&self, what: &'static str, text: &str) -> Result<(), Error> {
         let max = self.limits().text_bytes_max;
         let bytes = text.len();
         if bytes as u64 > max { Err(Error::TextTooLong { what, bytes, max }) } else { Ok(()) }

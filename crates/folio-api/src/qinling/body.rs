@@ -57,8 +57,22 @@ impl Object {
                 return Err(Fault::invalid(text));
             }
         }
-        let fields = fields.into_iter().filter(|(_, value)| !value.is_null()).collect();
-        Ok(Self { fields })
+        let fields: Map<_, _> = fields.into_iter().filter(|(_, value)| !value.is_null()).collect();
+        let read = Self { fields };
+        read.fields.keys().try_for_each(|field| read.check(field))?;
+        Ok(read)
+    }
+
+    /// Refuses a field of the wrong type, whether it is used or not. Each has the same type wherever it is.
+    fn check(&self, field: &str) -> Outcome<()> {
+        match field {
+            // What a function is given, it understands.
+            "input" => Ok(()),
+            "count" | "function_version" => self.number(field).map(drop),
+            "is_public" | "sync" | "trusted" => self.truth(field).map(drop),
+            "function_id" | "id" => self.uuid(field).map(drop),
+            _ => self.text(field).map(drop),
+        }
     }
 
     /// Whether a field was given.

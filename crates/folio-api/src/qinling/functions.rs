@@ -87,9 +87,7 @@ async fn create(visit: &Visit) -> Outcome {
     let mut notes = settings.notes();
     notes.insert(MD5.to_owned(), checked(&package, code.md5.as_deref())?);
     notes.insert(CREATED.to_owned(), moment(visit.folio.now()));
-    for (field, note) in [("name", NAME), ("description", DESCRIPTION)] {
-        notes.extend(form.text(field).map(|text| (note.to_owned(), text.to_owned())));
-    }
+    notes.extend(words(visit, &form)?);
     let entry = form.text("entry").filter(|entry| !entry.is_empty()).unwrap_or("main.main");
     let language = runtime.view.spec.runtime;
     let fields = Fields {
@@ -103,6 +101,17 @@ async fn create(visit: &Visit) -> Outcome {
     let name = plain(form.text("name").unwrap_or("function"), "function");
     let unit = draft(visit, name, fields).await?;
     Ok(made(shown(visit, &unit).await?))
+}
+
+/// What people call a function, and say of it.
+fn words(visit: &Visit, form: &Form) -> Outcome<Notes> {
+    let mut notes = Notes::new();
+    for (field, note) in [("name", NAME), ("description", DESCRIPTION)] {
+        let Some(text) = form.text(field) else { continue };
+        visit.folio.check_text(field, text)?;
+        notes.insert(note.to_owned(), text.to_owned());
+    }
+    Ok(notes)
 }
 
 /// Makes a draft under a name, or under one like it if that is taken.
@@ -123,10 +132,15 @@ async fn draft(visit: &Visit, name: Name, fields: Fields) -> Outcome<UnitView> {
 
 /// What a draft is refused for, where the original has other words.
 fn drafting(error: draft::Error) -> Fault {
-    if error.code().0.starts_with("archive_") {
-        return Fault::invalid("Package is not a valid ZIP package.");
+    match error.code().0 {
+        "archive_unknown" | "archive_damaged" => {
+            Fault::invalid("Package is not a valid ZIP package.")
+        }
+        code if code.starts_with("archive_") => {
+            Fault::invalid(format!("Package is not a valid ZIP package: {error}."))
+        }
+        _ => error.into(),
     }
-    error.into()
 }
 
 async fn update(visit: &Visit, id: &str) -> Outcome {
@@ -139,9 +153,7 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
         refuse_busy(visit, &unit).await?;
     }
     let mut notes = settings.notes();
-    for (field, note) in [("name", NAME), ("description", DESCRIPTION)] {
-        notes.extend(form.text(field).map(|text| (note.to_owned(), text.to_owned())));
-    }
+    notes.extend(words(visit, &form)?);
     let now = showing::spec(&unit).and_then(|spec| showing::note(&spec.bag, MD5));
     let given = match form.text("code") {
         Some(code) => Code::update(code)?.md5,
@@ -232,12 +244,11 @@ pub(super) async fn scale(
     let function = executions::reference(visit, id, version).await?;
     let body = visit.object("scale", &["count"])?;
     let count = body.number("count")?.unwrap_or(1);
-    let Some(count) = u32::try_from(count).ok().filter(|count| *count > 0) else {
-        return Err(body::wrong(
-            "count",
-            &count.to_string(),
-            "Value should be greater or equal to 1",
-        ));
+    let refused = |why: &str| Err(body::wrong("count", &count.to_string(), why));
+    let count = match u32::try_from(count) {
+        Ok(0) => return refused("Value should be greater or equal to 1"),
+        Ok(count) => count,
+        Err(_) => return refused("No worker pool holds so many"),
     };
     visit.folio.scale(&visit.caller, (&visit.app, &function), wish(count)).await?;
     Ok(empty(StatusCode::ACCEPTED))
@@ -258,14 +269,11 @@ async fn workers(visit: &Visit, id: &str) -> Outcome {
     let Ok(unit) = visit.function(id, To::Read).await else {
         return Ok(found(json!({ "workers": [] })));
     };
-    let at = match version {
-        0 => unit.draft.is_none().then(|| unit.latest.as_ref().map(|one| one.id.to_string())),
-        _ => {
-            let at = Qualifier::Number(super::versions::as_number(&unit, version)?);
-            Some(visit.folio.version(&key(&unit), &at).await.ok().map(|one| one.id.to_string()))
-        }
+    let at = match (version, &unit.draft, &unit.latest) {
+        (0, None, Some(latest)) => latest.id.to_string(),
+        (0, _, _) => "draft".to_owned(),
+        _ => super::versions::one(visit, &unit, version).await?.id.to_string(),
     };
-    let at = at.flatten().unwrap_or_else(|| "draft".to_owned());
     let status = visit.folio.status().runtime.unwrap_or_default();
     let mine = status.workers.iter().filter(|worker| {
         worker.app.as_ref() == Some(&unit.app)

@@ -12,6 +12,7 @@ use folio_model::{AppName, Kind, Name, RuntimeKind, UnitKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::body::Object;
 use super::fault::{Fault, Outcome, empty, found, made};
 use super::showing::{self, DESCRIPTION, NAME, identity, moment, note};
 use super::visit::{self, Visit};
@@ -54,10 +55,7 @@ async fn create(visit: &Visit) -> Outcome {
     let body = visit.object("runtime", &known)?;
     let missing = || Fault::invalid("Required param is missing. Required: {'image'}");
     let image = body.text("image")?.ok_or_else(missing)?;
-    let mut notes = BTreeMap::new();
-    let name = body.text("name")?;
-    notes.extend(name.clone().map(|name| (NAME.to_owned(), name)));
-    notes.extend(body.text("description")?.map(|text| (DESCRIPTION.to_owned(), text)));
+    let mut notes = words(visit, &body)?;
     for (field, key) in [("is_public", PUBLIC), ("trusted", TRUSTED)] {
         notes.extend(body.truth(field)?.map(|truth| (key.to_owned(), truth.to_string())));
     }
@@ -67,8 +65,8 @@ async fn create(visit: &Visit) -> Outcome {
         annotations: notes,
         ..EnvironmentFields::default()
     };
-    let wished = name.as_deref().unwrap_or("runtime");
-    let mut key = key(&visit.app, super::functions::plain(wished, "runtime"));
+    let wished = body.text("name")?.unwrap_or_else(|| "runtime".to_owned());
+    let mut key = key(&visit.app, super::functions::plain(&wished, "runtime"));
     let mut done = set(visit, &key, fields.clone()).await;
     if done.as_ref().is_err_and(|fault| fault.status == StatusCode::CONFLICT) {
         key.name = super::functions::another(&key.name);
@@ -79,6 +77,17 @@ async fn create(visit: &Visit) -> Outcome {
     let mut body = shown(visit, &runtime).await?;
     body["status"] = json!("creating");
     Ok(made(body))
+}
+
+/// What people call a runtime, and say of it.
+fn words(visit: &Visit, body: &Object) -> Outcome<BTreeMap<String, String>> {
+    let mut notes = BTreeMap::new();
+    for (field, note) in [("name", NAME), ("description", DESCRIPTION)] {
+        let Some(text) = body.text(field)? else { continue };
+        visit.folio.check_text(field, &text)?;
+        notes.insert(note.to_owned(), text);
+    }
+    Ok(notes)
 }
 
 async fn set(visit: &Visit, key: &UnitKey, fields: EnvironmentFields) -> Outcome<()> {
@@ -118,9 +127,7 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
     if changed {
         refuse_at_work(visit, &runtime).await?;
     }
-    let mut annotations = BTreeMap::new();
-    annotations.extend(body.text("name")?.map(|name| (NAME.to_owned(), name)));
-    annotations.extend(body.text("description")?.map(|text| (DESCRIPTION.to_owned(), text)));
+    let annotations = words(visit, &body)?;
     let kind = image.as_deref().map(language).transpose()?;
     let fields =
         EnvironmentFields { runtime: kind, image, annotations, ..EnvironmentFields::default() };

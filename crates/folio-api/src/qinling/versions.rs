@@ -141,7 +141,7 @@ async fn delete(visit: &Visit, id: &str, number: &str) -> Outcome {
 }
 
 /// A version that is there.
-async fn one(visit: &Visit, unit: &UnitView, number: u64) -> Outcome<VersionView> {
+pub(super) async fn one(visit: &Visit, unit: &UnitView, number: u64) -> Outcome<VersionView> {
     let at = Qualifier::Number(as_number(unit, number)?);
     match visit.folio.version(&key(unit), &at).await {
         Err(error) if error.code().0 == "version_not_found" => Err(absent(unit, number)),
@@ -161,6 +161,8 @@ pub(super) fn as_number(unit: &UnitView, number: u64) -> Outcome<Number> {
 
 fn absent(unit: &UnitView, number: u64) -> Fault {
     debug_assert_eq!(unit.kind, Kind::Function);
+    // As it was asked for, below zero, too.
+    let number = number.cast_signed();
     Fault::absent(format!(
         "FunctionVersion not found [function_id={}, version_number={number}]",
         unit.uid

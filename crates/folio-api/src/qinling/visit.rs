@@ -178,11 +178,8 @@ pub(super) fn identity(field: &str, text: &str) -> Outcome<Uuid> {
 
 /// A version's number in a path.
 pub(super) fn number(field: &str, text: &str) -> Outcome<u64> {
-    let negative = text.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
-    if negative {
-        return Ok(u64::MAX);
-    }
-    text.parse().map_err(|_| {
+    // What is below zero becomes a number that no version has.
+    text.parse().or_else(|_| text.parse().map(i64::cast_unsigned)).map_err(|_| {
         let why = format!("invalid literal for int() with base 10: '{text}'");
         body::wrong(field, text, &format!("unable to convert to int. Error: {why}"))
     })

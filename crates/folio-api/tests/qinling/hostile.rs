@@ -64,12 +64,16 @@ async fn everything(face: &Face) -> Vec<(String, Vec<&'static str>)> {
     let job = json!({ "function_alias": "prod", "pattern": "0 0 * * *" });
     let job = face.post("/jobs", job).await.with(201);
     let hook = face.post("/webhooks", json!({ "function_id": function })).await.with(201);
-    let job_fields =
-        vec!["name", "function_input", "status", "pattern", "next_execution_time", "function_id"];
+    let mut job_fields = vec!["name", "function_input", "status", "pattern", "function_id"];
+    job_fields.extend(["first_execution_time", "next_execution_time", "count", "id"]);
+    let runtime_fields = vec!["name", "description", "image", "is_public", "trusted"];
     vec![
         (format!("{at}/versions/1"), vec!["description"]),
-        (format!("/runtimes/{runtime}"), vec!["name", "description", "image"]),
-        ("/aliases/prod".to_owned(), vec!["function_id", "function_version", "description"]),
+        (format!("/runtimes/{runtime}"), runtime_fields),
+        (
+            "/aliases/prod".to_owned(),
+            vec!["name", "function_id", "function_version", "description"],
+        ),
         (format!("/jobs/{}", id(&job)), job_fields),
         (
             format!("/webhooks/{}", id(&hook)),
@@ -92,18 +96,16 @@ async fn what_is_there_is_not_changed_by_what_makes_no_sense() {
             assert_eq!(said.status, 400, "{path} {body:.40}");
         }
         let is_function = path.starts_with("/functions/") && !path.contains("versions");
-        for field in
-            fields.iter().filter(|field| **field != "function_id" || !path.contains("jobs"))
-        {
+        for field in fields {
             for odd in [json!({ "a": [] }), json!([1]), json!(true), json!(-1.5), json!("\u{0}?")] {
                 // Code may say more than is known of it.
                 if *field == "code" && odd.is_object() {
                     continue;
                 }
-                // A text that is one may say anything.
-                if ["name", "description", "entry", "function_input"].contains(field)
-                    && odd.is_string()
-                {
+                // A text that is one may say anything, and so may one that cannot be changed.
+                let texts =
+                    ["name", "description", "entry", "function_input", "first_execution_time"];
+                if texts.contains(field) && odd.is_string() {
                     continue;
                 }
                 let said = face.put(path, json!({ (*field): odd })).await;
@@ -225,4 +227,47 @@ async fn refusals_have_the_shape_that_the_call_always_had() {
     check("GET", "/executions/ID", &full).await;
     check("POST", "/webhooks/ID/invoke", &brief).await;
     check("POST", "/jobs", &full).await;
+}
+
+#[tokio::test]
+async fn names_and_descriptions_have_an_end() {
+    let face = Face::new().await;
+    let everything = everything(&face).await;
+    let before = face.world.entries();
+    let long = "x".repeat(5000);
+    for (path, fields) in &everything {
+        for field in fields.iter().filter(|field| ["name", "description"].contains(field)) {
+            // The name of an alias is not changed.
+            if path.starts_with("/aliases") && *field == "name" {
+                continue;
+            }
+            face.put(path, json!({ (*field): long })).await.refused(400, "4096");
+        }
+    }
+    for field in ["name", "description"] {
+        let runtime = json!({ "image": "python", (field): long });
+        face.post("/runtimes", runtime).await.refused(400, "4096");
+        let (code, runtime) = ("{\"source\": \"package\"}", face.runtime().await);
+        let fields = [("code", code), ("runtime_id", &runtime), (field, &long)];
+        let package = zip("def main(): return 1");
+        face.form(("POST", "/functions"), &fields, Some(&package)).await.refused(400, "4096");
+    }
+    assert_eq!(face.world.entries(), before, "nothing was changed");
+}
+
+#[tokio::test]
+async fn versions_that_cannot_be_are_not_there() {
+    let face = Face::new().await;
+    let function = face.function("def main(): return 1").await;
+    face.publish(&function).await;
+    let at = format!("/functions/{function}");
+    for number in ["-1", "-9223372036854775808", "99"] {
+        let text = format!("version_number={number}]");
+        face.get(&format!("{at}/versions/{number}")).await.refused(404, &text);
+        face.delete(&format!("{at}/versions/{number}")).await.refused(404, &text);
+        let workers = format!("{at}/workers?function_version={number}");
+        face.get(&workers).await.refused(404, &text);
+    }
+    let scale = format!("{at}/versions/1/scale_up");
+    face.post(&scale, json!({ "count": 99_999_999_999_u64 })).await.refused(400, "holds so many");
 }
