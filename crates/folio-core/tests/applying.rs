@@ -328,6 +328,45 @@ async fn fields_nobody_knows_are_told_of_by_name() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_names_the_field_in_the_words_of_its_manifest() {
+    let world = world().await;
+    let mut lost = function("foo", "nowhere");
+    lost.manifest["spec"]["environment"]["name"] = "cobol".into();
+    lost.manifest["spec"]["configmaps"] = json!([{ "name": "settings" }]);
+    let bar = json!({ "apiVersion": "folio.dev/v1", "kind": "Function", "metadata": { "name": "bar" },
+        "spec": { "environment": "nodejs", "package": { "name": "nowhere" } } });
+    let timer = json!({ "kind": "TimeTrigger", "metadata": { "name": "t" }, "spec": {
+        "cron": "never", "functionref": { "type": "name", "name": "baz" } } });
+    let documents = vec![
+        lost,
+        document("bar", bar),
+        document("t", timer),
+        route("r", "/r", "baz"),
+        alias("prod", json!({ "functionName": "baz" })),
+        alias("half", json!({ "functionName": "baz", "weight": 50 })),
+        route("r", "/s", "foo"),
+    ];
+    let wrong = apply(&world, "a", documents).await;
+    let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
+    let mut found: Vec<_> =
+        faults.iter().map(|fault| (fault.at.as_str(), fault.path.as_str())).collect();
+    found.sort_unstable();
+    let expected = [
+        ("bar", "spec.package.name"),
+        ("foo", "spec.configmaps"),
+        ("foo", "spec.environment.name"),
+        ("foo", "spec.package.packageref.name"),
+        ("half", "spec.weight"),
+        ("prod", "spec.functionName"),
+        ("r", "metadata.name"),
+        ("r", "spec.functionref.name"),
+        ("t", "spec.cron"),
+        ("t", "spec.functionref.name"),
+    ];
+    assert_eq!(found, expected, "{faults:#?}");
+}
+
+#[tokio::test]
 async fn an_apply_is_taken_back_as_one() {
     let world = world().await;
     let folio = &world.folio;

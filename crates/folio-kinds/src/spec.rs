@@ -7,6 +7,7 @@
 mod habits;
 mod lasting;
 mod namespaces;
+mod parts;
 mod places;
 mod pointer;
 mod rest;
@@ -20,6 +21,7 @@ use hub::Value;
 pub use self::habits::{Taken, Written, taken, written};
 pub use self::lasting::{LAST_APPLIED, lasting};
 pub use self::namespaces::{Stray, move_into, strays};
+pub use self::parts::{Part, Words, path_of};
 pub use self::places::Places;
 pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
 pub use self::rest::without;
@@ -83,7 +85,7 @@ impl Document<'_> {
             let text = error.to_string();
             let what = text.lines().next().unwrap_or_default();
             // The place is said in the file, not in the document.
-            let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
+            let what = what.split_once(" at line ").map_or(what, |(what, _)| what);
             unread((index(line), index(column)), what)
         })?;
         if value.is_object() { Ok(value) } else { Err(unread((1, 1), "it is not an object")) }
