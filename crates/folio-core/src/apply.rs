@@ -14,6 +14,7 @@ mod pointers;
 mod read;
 mod removal;
 mod rollback;
+mod said;
 mod statics;
 mod triggers;
 mod unread;

@@ -14,6 +14,7 @@ mod rest;
 pub(crate) mod rules;
 mod settings;
 mod unit;
+mod words;
 pub mod write;
 
 use hub::Value;
@@ -26,6 +27,7 @@ pub use self::places::Places;
 pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
 pub use self::rest::without;
 pub use self::unit::{Contents, Unit, unit};
+pub use self::words::{ASKED, Asked};
 use crate::manifest::{Manifest, ManifestError};
 
 /// Refuses a manifest that is not as its version says, or says what no manifest may.

@@ -14,10 +14,16 @@ use folio_model::{
     Share, Snapshot, TriggerSpec, Unit, UnitKey, VersionId, VersionKey, Weights,
 };
 
+use uuid::Uuid;
+
 pub(super) use self::moving::{Made, callable, carry_out};
 use super::plan::Step;
-use super::{AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Wanted, Wish};
+use super::said::{Said, Saying};
+use super::{
+    AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Scope, Wanted, Wish,
+};
 use crate::canary::PlanFields;
+use crate::object::identity;
 use crate::ports::{Page, StandingCanary, State, StoreError};
 use crate::route::{self, served};
 
@@ -28,6 +34,8 @@ pub(super) struct PointerWish {
     /// In which words.
     pub(super) words: Words,
     pub(super) asked: PointerAsked,
+    /// What its manifest says that is no part of where it points.
+    pub(super) said: Said,
 }
 
 impl PointerWish {
@@ -41,6 +49,8 @@ pub(super) enum PointerStep {
     Alias(AliasMove),
     Canary(Box<CanaryStart>),
     Forget(Box<StandingCanary>),
+    /// One that points to the right place, and of which something else is to be said.
+    Say(Box<Saying>),
 }
 
 /// An alias that is to point somewhere else.
@@ -79,10 +89,11 @@ pub(super) struct Pointers {
 }
 
 impl PointerStep {
-    pub(super) fn outcome(&self) -> AppliedPointer {
+    /// What becomes of the pointer; nothing if another step says so.
+    pub(super) fn outcome(&self) -> Option<AppliedPointer> {
         let pointer = |kind, name, what| AppliedPointer { kind, name, what };
         let set = |exists| if exists { Outcome::Updated } else { Outcome::Created };
-        match self {
+        Some(match self {
             Self::Alias(AliasMove { function, alias, exists, .. }) => {
                 pointer(PointerKind::Alias, format!("{function}@{alias}"), set(*exists))
             }
@@ -93,7 +104,8 @@ impl PointerStep {
             Self::Forget(found) => {
                 pointer(PointerKind::Canary, found.name.to_string(), Outcome::Deleted)
             }
-        }
+            Self::Say(saying) => return saying.of.clone(),
+        })
     }
 }
 
@@ -180,10 +192,12 @@ impl Planner<'_> {
         let exists = standing.is_some();
         let same = weights(&shares, None)
             .is_some_and(|to| standing.is_some_and(|standing| standing.weights == to));
+        let object = identity::function_alias(self.app, &asked.function, &asked.alias);
+        let name = format!("{}@{}", asked.function, asked.alias);
         if same {
-            self.pointers.unchanged += 1;
-            return Ok(());
+            return self.as_it_was(wish, object, (PointerKind::Alias, name));
         }
+        self.say(wish, object, None)?;
         let (function, alias) = (asked.function.clone(), asked.alias.clone());
         let moved = AliasMove { function, alias, shares, exists };
         self.pointers.steps.push(PointerStep::Alias(moved));
@@ -328,6 +342,7 @@ impl Planner<'_> {
             }
         }
         let before = self.state.canary(self.app, &asked.name)?;
+        let object = identity::canary(self.app, &asked.name);
         if let Some(found) = &before {
             let owned = self.wanted.owns(found.canary.owner.as_ref());
             if !owned && self.wanted.others == Others::Refuse {
@@ -337,14 +352,45 @@ impl Planner<'_> {
             }
             // What belongs to no deployment is asked for by whoever writes it.
             if (owned || self.wanted.owner.is_none()) && is_asked(found, asked, &plan) {
-                self.pointers.unchanged += 1;
-                return Ok(());
+                return self.as_it_was(wish, object, (PointerKind::Canary, asked.name.to_string()));
             }
         }
+        self.say(wish, object, None)?;
         let (at, asked) = (wish.at.clone(), asked.clone());
         let start = CanaryStart { at, asked, plan, before };
         self.pointers.steps.push(PointerStep::Canary(Box::new(start)));
         Ok(())
+    }
+
+    /// Notes a pointer that points where it should, except perhaps for what is said about it.
+    fn as_it_was(
+        &mut self,
+        wish: &PointerWish,
+        object: Uuid,
+        (kind, name): (PointerKind, String),
+    ) -> Result<(), Error> {
+        let of = AppliedPointer { kind, name, what: Outcome::Updated };
+        if !self.say(wish, object, Some(of))? {
+            self.pointers.unchanged += 1;
+        }
+        Ok(())
+    }
+
+    /// Has said about a pointer what its manifest says. Whoever puts a single one says that themselves.
+    fn say(
+        &mut self,
+        wish: &PointerWish,
+        object: Uuid,
+        of: Option<AppliedPointer>,
+    ) -> Result<bool, Error> {
+        if self.wanted.scope == Scope::App {
+            return Ok(false);
+        }
+        let saying = Saying::plan(self.state, (self.app, object), &wish.said)?;
+        let saying = saying.map(|saying| PointerStep::Say(Box::new(Saying { of, ..saying })));
+        let is_new = saying.is_some();
+        self.pointers.steps.extend(saying);
+        Ok(is_new)
     }
 
     /// A route as it is asked for, or else as it stands.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use folio_kinds::spec::{self, Contents, Stray, Words};
+use folio_kinds::spec::{self, Contents, PointerAsked, Stray, Words};
 use folio_kinds::{Manifest, ManifestError, Mismatch};
 use folio_model::{AppName, Content, Digest, Layout, Snapshot, TriggerSpec};
 
 use super::memory::{Asked, Documents, Manner, ReadDocument};
+use super::said::Said;
 use super::{
     Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Run, Scope, Settled, Unread,
     UnreadDocument, Wanted, Wish,
@@ -281,11 +282,15 @@ fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument
     let at = document.at.clone();
     let words = Words::of(written.manifest.version().map_err(said)?);
     if let Some(asked) = spec::pointer(&written.manifest).map_err(said)? {
-        let unknown = written.unknown.iter().map(|path| {
-            format!("{at}: unknown field {path} is not kept, since no version holds it")
-        });
+        let said = Said::of(&written.manifest, &written.unknown);
+        let named = match &asked {
+            PointerAsked::Alias(asked) => format!("alias `{}@{}`", asked.function, asked.alias),
+            PointerAsked::Canary(asked) => format!("canary `{}`", asked.name),
+        };
+        let unknown = written.unknown.iter();
+        let unknown = unknown.map(|path| format!("{named}: unknown field {path} is kept"));
         let unknown = unknown.collect();
-        let asked = Asked::Pointer(Arc::new(PointerWish { at, words, asked }));
+        let asked = Asked::Pointer(Arc::new(PointerWish { at, words, asked, said }));
         return Ok(ReadDocument::new(document, asked, (Vec::new(), unknown)));
     }
     let unit = spec::unit(&spec::lasting(&written.manifest), found.contents).map_err(said)?;

@@ -56,6 +56,7 @@ pub(in crate::apply) fn carry_out(
             })?;
         }
         PointerStep::Forget(found) => canary::remove(builder, &found)?,
+        PointerStep::Say(saying) => saying.carry_out(builder)?,
     }
     Ok(None)
 }
