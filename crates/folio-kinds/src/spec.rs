@@ -122,6 +122,8 @@ mod tests {
         };
         check("[1, 2]");
         check("a: [");
+        check("a: &a [*a]");
+        check("a: &a {<<: *a}");
         check(&format!("a: {}1{}", "[".repeat(100_000), "]".repeat(100_000)));
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
