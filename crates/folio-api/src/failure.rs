@@ -87,7 +87,7 @@ impl Failure {
         let blocking = self.0.referrers.iter().cloned();
         let referrers = blocking.map(|Referrer { kind, name }| Blocking { kind, name }).collect();
         let causes = self.0.causes.iter().cloned();
-        let causes = causes.map(|Cause { at, what }| Wrong { at, what }).collect();
+        let causes = causes.map(|Cause { at, path, what }| Wrong { at, path, what }).collect();
         ErrorBody {
             error: ErrorDetail {
                 code: self.0.code.0.to_owned(),
@@ -169,6 +169,9 @@ pub(crate) struct Blocking {
 pub(crate) struct Wrong {
     /// Where it is written.
     pub(crate) at: String,
+    /// The field of the manifest that it is about, such as `spec.cron`; left out if it is about the whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) path: String,
     /// What is wrong.
     pub(crate) what: String,
 }

@@ -14,6 +14,7 @@ mod pointers;
 mod read;
 mod removal;
 mod rollback;
+mod said;
 mod statics;
 mod triggers;
 mod unread;
@@ -22,6 +23,7 @@ mod work;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use folio_kinds::spec::{Part, Words};
 use folio_model::{AppName, Digest, Kind, Name, Owner, Snapshot, Unit, VersionId, VersionKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,11 +170,20 @@ struct Read {
 struct Wish {
     /// Where it is written.
     at: String,
+    /// In which words.
+    words: Words,
     name: Name,
     /// Its spec; what it stands on is filled in by the plan.
     spec: Snapshot,
     /// The archive that a package's files came from, byte for byte.
     archive: Option<Digest>,
+}
+
+impl Wish {
+    /// Something wrong with a part of its manifest.
+    fn fault(&self, part: Part, what: String) -> Fault {
+        Fault { at: self.at.clone(), path: part.path(self.words).to_owned(), what }
+    }
 }
 
 /// What becomes of functions and packages that differ.
@@ -465,8 +476,7 @@ impl Folio {
                 Err(compose::Error::Store(StoreError::MissingBlob { .. })) if run == Run::Dry => {}
                 Err(compose::Error::Store(error)) => return Err(error.into()),
                 Err(error) => {
-                    faults
-                        .push(Fault { at: wanted.wishes[at].at.clone(), what: error.to_string() });
+                    faults.push(wanted.wishes[at].fault(Part::Whole, error.to_string()));
                 }
             }
         }

@@ -18,6 +18,7 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use self::touched::Touched;
 use crate::Caller;
+use crate::object::identity;
 use crate::ports::{Clock, State, StoreError};
 use crate::release::Released;
 use crate::request::Releasing;
@@ -305,14 +306,32 @@ impl<'a> Builder<'a> {
         self.point(Pointer::Split { unit: unit.uid }, split, None)
     }
 
-    /// Moves a pointer, unless it is there already.
+    /// Moves a pointer, unless it is there already. What was said about one that goes, goes with it.
     pub(crate) fn point(
         &mut self,
         pointer: Pointer,
         from: Option<Place>,
         to: Option<Place>,
     ) -> Result<(), StoreError> {
-        if from == to { Ok(()) } else { self.push(Edit::Move { pointer, from, to }) }
+        if from == to {
+            return Ok(());
+        }
+        if to.is_none() {
+            for object in identity::showing(self.state, &self.change.app, &pointer)? {
+                let marks = Pointer::Marks { app: self.change.app.clone(), object };
+                if let Some((said, _)) = self.state.place(&marks)? {
+                    self.push(Edit::Move { pointer: marks, from: Some(said), to: None })?;
+                }
+            }
+        }
+        self.push(Edit::Move { pointer, from, to })
+    }
+
+    /// Whether a pointer is being moved.
+    pub(crate) fn moves(&self, pointer: &Pointer) -> bool {
+        let is_it =
+            |edit: &Edit| matches!(edit, Edit::Move { pointer: moved, .. } if moved == pointer);
+        self.change.edits.iter().any(is_it)
     }
 
     /// Adds an edit and notes what it needs and what it makes of its unit.

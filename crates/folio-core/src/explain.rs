@@ -50,6 +50,8 @@ pub struct Referrer {
 pub struct Cause {
     /// Where it is written, for people.
     pub at: String,
+    /// The field of a manifest that it is about, such as `spec.cron`; empty if it is about the whole.
+    pub path: String,
     /// What is wrong.
     pub what: String,
 }

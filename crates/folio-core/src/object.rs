@@ -2,6 +2,7 @@
 //!
 //! This is what those see who read and watch everything, whoever changed it and through which door.
 
+pub mod identity;
 mod past;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -211,6 +212,9 @@ pub(crate) fn mark(builder: &mut Builder<'_>, marking: &Marking) -> Result<(), S
         let of = Digest::of(b"");
         Place::Marks(Box::new(Marks { of, labels, annotations, managers, generation: 1, since }))
     });
+    if builder.moves(&pointer) {
+        return Ok(());
+    }
     if !builder.has_edits() {
         builder.say(format!("mark {}", marking.name));
     }

@@ -150,7 +150,10 @@ impl Folio {
             let reversal = Reversal::of(builder.state, entry)?;
             check::check(builder.state, &reversal)?;
             for edit in reversal.edits {
-                builder.push(edit)?;
+                match edit {
+                    Edit::Move { pointer, from, to } => builder.point(pointer, from, to)?,
+                    edit => builder.push(edit)?,
+                }
             }
             Ok(undone)
         })

@@ -4,11 +4,13 @@ use folio_core::apply::{
     Applied, Apply, Document, Error, Fault, Form, Others, Outcome, Rest, Run, UnreadDocument,
 };
 use folio_core::history::Moment;
+use folio_core::object::identity;
 use folio_core::ports::Page;
 use folio_core::request::{ContentRef, Expect};
 use folio_core::view::Done;
 use folio_core::{Explain, Folio};
-use folio_model::{Digest, Kind, Layout, Owner, UnitKey};
+use folio_kinds::spec::ASKED;
+use folio_model::{Digest, Kind, Layout, Marks, Owner, Place, Pointer, UnitKey};
 use folio_testkit::sample;
 use serde_json::{Value, json};
 
@@ -317,14 +319,96 @@ async fn fields_nobody_knows_are_told_of_by_name() {
     let prod = alias("prod", json!({ "functionName": "foo", "mood": "good" }));
     let remarks = apply(&world, "a", vec![code, foo, prod]).await.unwrap().result.remarks;
     let expected = [
+        "alias `foo@prod`: unknown field spec.mood is kept",
         "function `foo`: unknown field spec.package.colour is kept",
         "package `code`: unknown field spec.weather is kept",
-        "prod: unknown field spec.mood is not kept, since no version holds it",
     ];
     assert_eq!(remarks, expected);
     let (kind, name) = (Kind::Package, "code".parse().unwrap());
     let kept = world.folio.show(&UnitKey { app: app(), kind, name }).await;
     assert!(format!("{kept:?}").contains("weather"), "{kept:?}");
+    let kept = said(&world).await.expect("something is said about it");
+    assert!(kept.annotations[ASKED].contains(r#""mood":"good""#), "{kept:?}");
+}
+
+/// What is said about the alias `prod` of `foo`.
+async fn said(world: &World) -> Option<Marks> {
+    let (foo, prod) = ("foo".parse().unwrap(), "prod".parse().unwrap());
+    let object = identity::function_alias(&app(), &foo, &prod);
+    let pointer = Pointer::Marks { app: app(), object };
+    match world.folio.places(vec![pointer]).await.unwrap().remove(0) {
+        Some((Place::Marks(marks), _)) => Some(*marks),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn what_a_manifest_says_of_an_alias_is_kept_as_long_as_the_alias_is_there() {
+    let world = world().await;
+    let folio = &world.folio;
+    let with = |mood: Option<&'static str>| async move {
+        let mut prod = alias("prod", json!({ "functionName": "foo" }));
+        if let Some(mood) = mood {
+            prod.manifest["spec"]["mood"] = mood.into();
+            prod.manifest["metadata"]["labels"] = json!({ "team": "a" });
+        }
+        vec![package(folio, "code", "one").await, function("foo", "code"), prod]
+    };
+    apply(&world, "a", with(None).await).await.unwrap();
+    assert_eq!(said(&world).await, None, "the alias says all of it");
+    let only = apply(&world, "a", with(Some("good")).await).await.unwrap();
+    assert_eq!((only.changed, only.app_version), (true, None));
+    assert_eq!(only.result.pointers.len(), 1, "{:?}", only.result);
+    let good = said(&world).await.unwrap();
+    assert_eq!(good.labels["team"], "a");
+    assert!(good.annotations[ASKED].contains("good"));
+    let again = apply(&world, "a", with(Some("good")).await).await.unwrap();
+    assert_eq!((again.changed, again.result.unchanged), (false, 3));
+
+    let (key, prod) = (crate::world::function("foo"), "prod".parse().unwrap());
+    folio.delete_alias(&world.caller, (&key, &prod), Expect::Present).await.unwrap();
+    assert_eq!(said(&world).await, None, "another of that name is not that one");
+    folio.undo(&world.caller, &app(), None).await.unwrap();
+    assert_eq!(said(&world).await, Some(good));
+}
+
+#[tokio::test]
+async fn what_is_wrong_names_the_field_in_the_words_of_its_manifest() {
+    let world = world().await;
+    let mut lost = function("foo", "nowhere");
+    lost.manifest["spec"]["environment"]["name"] = "cobol".into();
+    lost.manifest["spec"]["configmaps"] = json!([{ "name": "settings" }]);
+    let bar = json!({ "apiVersion": "folio.dev/v1", "kind": "Function", "metadata": { "name": "bar" },
+        "spec": { "environment": "nodejs", "package": { "name": "nowhere" } } });
+    let timer = json!({ "kind": "TimeTrigger", "metadata": { "name": "t" }, "spec": {
+        "cron": "never", "functionref": { "type": "name", "name": "baz" } } });
+    let documents = vec![
+        lost,
+        document("bar", bar),
+        document("t", timer),
+        route("r", "/r", "baz"),
+        alias("prod", json!({ "functionName": "baz" })),
+        alias("half", json!({ "functionName": "baz", "weight": 50 })),
+        route("r", "/s", "foo"),
+    ];
+    let wrong = apply(&world, "a", documents).await;
+    let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
+    let mut found: Vec<_> =
+        faults.iter().map(|fault| (fault.at.as_str(), fault.path.as_str())).collect();
+    found.sort_unstable();
+    let expected = [
+        ("bar", "spec.package.name"),
+        ("foo", "spec.configmaps"),
+        ("foo", "spec.environment.name"),
+        ("foo", "spec.package.packageref.name"),
+        ("half", "spec.weight"),
+        ("prod", "spec.functionName"),
+        ("r", "metadata.name"),
+        ("r", "spec.functionref.name"),
+        ("t", "spec.cron"),
+        ("t", "spec.functionref.name"),
+    ];
+    assert_eq!(found, expected, "{faults:#?}");
 }
 
 #[tokio::test]

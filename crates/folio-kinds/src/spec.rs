@@ -7,12 +7,14 @@
 mod habits;
 mod lasting;
 mod namespaces;
+mod parts;
 mod places;
 mod pointer;
 mod rest;
 pub(crate) mod rules;
 mod settings;
 mod unit;
+mod words;
 pub mod write;
 
 use hub::Value;
@@ -20,10 +22,12 @@ use hub::Value;
 pub use self::habits::{Taken, Written, taken, written};
 pub use self::lasting::{LAST_APPLIED, lasting};
 pub use self::namespaces::{Stray, move_into, strays};
+pub use self::parts::{Part, Words, path_of};
 pub use self::places::Places;
 pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
 pub use self::rest::without;
 pub use self::unit::{Contents, Unit, unit};
+pub use self::words::{ASKED, Asked};
 use crate::manifest::{Manifest, ManifestError};
 
 /// Refuses a manifest that is not as its version says, or says what no manifest may.
@@ -83,7 +87,7 @@ impl Document<'_> {
             let text = error.to_string();
             let what = text.lines().next().unwrap_or_default();
             // The place is said in the file, not in the document.
-            let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
+            let what = what.split_once(" at line ").map_or(what, |(what, _)| what);
             unread((index(line), index(column)), what)
         })?;
         if value.is_object() { Ok(value) } else { Err(unread((1, 1), "it is not an object")) }
@@ -118,6 +122,8 @@ mod tests {
         };
         check("[1, 2]");
         check("a: [");
+        check("a: &a [*a]");
+        check("a: &a {<<: *a}");
         check(&format!("a: {}1{}", "[".repeat(100_000), "]".repeat(100_000)));
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {

@@ -26,11 +26,19 @@ pub(crate) struct Problem {
 pub(crate) struct Cause {
     /// Where it is written.
     pub(crate) at: String,
+    /// The field of the manifest there that it is about; empty if that is said already.
+    #[serde(default)]
+    pub(crate) path: String,
     /// What is wrong.
     pub(crate) what: String,
 }
 
 impl Cause {
+    /// Something wrong at a place.
+    pub(crate) fn new(at: impl Into<String>, what: String) -> Self {
+        Self { at: at.into(), path: String::new(), what }
+    }
+
     /// Where it is, in the order of files, lines and columns.
     pub(crate) fn place(&self) -> (String, Vec<u64>) {
         let (mut file, mut numbers) = (self.at.as_str(), Vec::new());

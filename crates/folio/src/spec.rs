@@ -11,6 +11,7 @@ mod files;
 mod git;
 mod manifest;
 mod memory;
+mod pinpoint;
 mod save;
 mod send;
 mod walk;

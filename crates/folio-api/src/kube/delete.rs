@@ -141,7 +141,7 @@ async fn remove(
             let (_, found) = found.ok_or_else(|| target.not_found(name))?;
             let mut caller = caller.clone();
             if target.resource.namespaced {
-                caller.marking = Some(plain::forgotten(asked, name, Some(&found))?);
+                caller.marking = Some(plain::forgotten(asked, name, &found));
             }
             let remove = Remove { folio, caller: &caller, target, found: &found };
             mapping.remove(&remove).await.map_err(about)?;

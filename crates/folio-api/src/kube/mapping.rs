@@ -6,9 +6,11 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use folio_core::object::identity::identity;
 use folio_core::request::Run;
 use folio_core::{Caller, Folio};
-use folio_model::{Actor, AppName, Digest, Labels, Marks, Place, Pointer, Right, Timestamp};
+use folio_kinds::spec::{ASKED, Asked};
+use folio_model::{Actor, AppName, Labels, Marks, Place, Pointer, Right, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -18,9 +20,6 @@ use super::resource::{READ, Source};
 use super::status::Status;
 use super::table::Column;
 use super::target::Target;
-
-/// The annotation in which the words of a spec are kept where what became of them is shown in others.
-const ASKED: &str = "folio.dev/asked";
 
 /// A kind whose objects are no units.
 #[async_trait]
@@ -56,6 +55,12 @@ pub(crate) trait Mapping: fmt::Debug + Send + Sync {
     /// Whether a spec that was written is still what an object of this kind says, in other words.
     fn still_says(&self, shown: &Item, _asked: &Value, since: u64) -> bool {
         shown.revision().is_some_and(|revision| revision <= since)
+    }
+
+    /// The identity of an object that is to be made.
+    fn identity(&self, (kind, app): (&str, &AppName), object: &Value) -> Uuid {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        identity(&[kind, app.as_str(), name])
     }
 
     /// The objects of an app.
@@ -232,30 +237,26 @@ impl Item {
         Value::Object(object)
     }
 
-    /// Takes the words in which its spec was written, where they still say what it is.
-    fn take_words(&mut self, mapping: &dyn Mapping) {
+    /// Takes the words in which its spec was written, where they still say what it is, and in any case the fields that
+    /// nobody knows.
+    fn take_words(&mut self, mapping: &dyn Mapping, version: &str) {
         let Some((marks, since)) = &self.marks else { return };
-        let asked = marks.annotations.get(ASKED).and_then(|text| serde_json::from_str(text).ok());
-        if let Some(asked) = asked.filter(|asked: &Value| mapping.still_says(self, asked, *since)) {
-            self.body["spec"] = asked;
+        let Some(asked) = marks.annotations.get(ASKED).and_then(|text| Asked::read(text)) else {
+            return;
+        };
+        if mapping.still_says(self, asked.spec(), *since) {
+            self.body["spec"] = asked.spec().clone();
+        }
+        if let Value::Object(body) = &mut self.body {
+            asked.restore(version, body);
         }
     }
 }
 
 /// The annotations to keep of an object, with the words of its spec.
 pub(crate) fn with_words(mut annotations: Labels, object: &Value) -> Labels {
-    if object["spec"].is_object() {
-        annotations.insert(ASKED.to_owned(), object["spec"].to_string());
-    }
+    annotations.extend(Asked::of(object).map(|asked| (ASKED.to_owned(), asked.text())));
     annotations
-}
-
-/// An identity that the same names always have.
-pub(crate) fn identity(names: &[&str]) -> Uuid {
-    let digest = Digest::of(names.join("\0").as_bytes());
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest.as_bytes()[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 /// Lists the objects of a resource that are no units, and says at which revision they were so.
@@ -267,7 +268,8 @@ pub(crate) async fn list(folio: &Folio, target: &Target) -> Result<(u64, Vec<Ite
         let mut of_app = mapping.list(&Listing { folio, target, app: &app }).await?;
         if target.resource.allows("patch") {
             mark(folio, target, &app, &mut of_app).await?;
-            of_app.iter_mut().for_each(|item| item.take_words(mapping));
+            let version = target.api_version();
+            of_app.iter_mut().for_each(|item| item.take_words(mapping, &version));
         }
         items.append(&mut of_app);
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::body::{self, PatchKind};
 use super::managed::{self, Author, Others};
 use super::mapping::{self, Item, Made, Mapping, Put, marks_of, with_words};
+use super::resource::Source;
 use super::status::Status;
 use super::write::{TRIES_MAX, with_warnings};
 use super::{Asked, by, checks, object, patch};
@@ -230,19 +231,22 @@ fn marking(
         }
     }
     let said = Some((own, annotations, managers));
-    Ok(Marking { said, ..forgotten(asked, name, before)? })
+    let (resource, app) = (asked.target.resource, asked.target.app()?);
+    let identity = match (before, resource.source) {
+        (Some(item), _) => item.identity(resource.kind),
+        (None, Source::Mapped(mapping)) => mapping.identity((resource.kind, app), object),
+        (None, Source::Unit(..)) => return Err(Status::method_not_allowed(resource.kind)),
+    };
+    Ok(Marking { object: identity, name: called(asked, name), said })
 }
 
 /// That nothing is said about an object any more.
-pub(super) fn forgotten(
-    asked: &Asked,
-    name: &str,
-    before: Option<&Item>,
-) -> Result<Marking, Status> {
-    let (kind, app) = (asked.target.resource.kind, asked.target.app()?);
-    let object = match before {
-        Some(item) => item.identity(kind),
-        None => mapping::identity(&[kind, app.as_str(), name]),
-    };
-    Ok(Marking { object, name: format!("{} {name}", kind.to_lowercase()), said: None })
+pub(super) fn forgotten(asked: &Asked, name: &str, before: &Item) -> Marking {
+    let object = before.identity(asked.target.resource.kind);
+    Marking { object, name: called(asked, name), said: None }
+}
+
+/// What an object is called, for people.
+fn called(asked: &Asked, name: &str) -> String {
+    format!("{} {name}", asked.target.resource.kind.to_lowercase())
 }

@@ -238,15 +238,9 @@ impl<E: Explain> From<E> for Status {
         }
         let mut message = error.to_string();
         let wrong = error.causes().into_iter().map(|cause| {
-            let (field, message) = match cause.what.split_once(": ") {
-                Some((field, what))
-                    if field.starts_with("spec") || field.starts_with("metadata") =>
-                {
-                    (field.to_owned(), what.to_owned())
-                }
-                _ => ("spec".to_owned(), cause.what),
-            };
-            Cause::of(&field, message)
+            let field = if cause.path.is_empty() { "spec" } else { cause.path.as_str() };
+            let message = cause.what.strip_prefix(&format!("{field}: ")).unwrap_or(&cause.what);
+            Cause::of(field, message.to_owned())
         });
         let mut causes: Vec<_> = wrong.collect();
         let said: Vec<_> =

@@ -44,6 +44,38 @@ async fn an_alias_is_made_moved_and_removed() {
 }
 
 #[tokio::test]
+async fn fields_of_an_alias_that_nobody_knows_stay_wherever_it_moves() {
+    let world = World::memory().await;
+    two_versions(&world).await;
+    world.publish("other", "v1", "one").await;
+    let aliases = format!("{FISSION}/functionaliases");
+    let named = |function: &str| {
+        json!({
+            "apiVersion": "fission.io/v1", "kind": "FunctionAlias", "metadata": {"name": "prod"},
+            "spec": {"functionName": function, "version": "v1", "mood": "good"}, "owners": ["me"],
+        })
+    };
+    let made = ask(&world, "POST", &aliases, named("hello")).await.ok();
+    assert_eq!((&made["spec"]["mood"], &made["owners"]), (&json!("good"), &json!(["me"])));
+    let to_two = json!({"spec": {"weights": [{"number": 2, "weight": 10000}]}});
+    ask(&world, "PATCH", &format!("{FOLIO}/aliases/hello-prod"), to_two).await.ok();
+    let moved = get(&world, &format!("{aliases}/prod")).await.ok();
+    let spec = json!({"functionName": "hello", "version": "v2", "mood": "good"});
+    assert_eq!((&moved["spec"], &moved["owners"]), (&spec, &json!(["me"])));
+
+    // Another of that name is told apart by its function, and they stay what they were.
+    let other = json!({
+        "apiVersion": "folio.dev/v1", "kind": "Alias", "metadata": {"name": "other-prod"},
+        "spec": {"function": "other", "weights": [{"version": "v1"}]},
+    });
+    ask(&world, "POST", &format!("{FOLIO}/aliases"), other).await.ok();
+    let again = get(&world, &format!("{aliases}/hello-prod")).await.ok();
+    assert_eq!((&again["spec"], &again["metadata"]["uid"]), (&spec, &made["metadata"]["uid"]));
+    let fresh = get(&world, &format!("{aliases}/other-prod")).await.ok();
+    assert_eq!(fresh["spec"]["mood"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_pointer_moves_only_from_where_it_was_seen() {
     let world = World::memory().await;
     two_versions(&world).await;

@@ -92,8 +92,13 @@ async fn a_cause_says_what_sort_of_wrong_it_is() {
         ),
         (FISSION, timeout(json!("x")), "spec.functionTimeout", "FieldValueTypeInvalid"),
         (FISSION, timeout(json!(-5)), "spec.functionTimeout", "FieldValueInvalid"),
-        (FISSION, function("new", "none"), "spec", "FieldValueNotFound"),
-        (FISSION, with("/spec/environment/name", json!("none")), "spec", "FieldValueNotFound"),
+        (FISSION, function("new", "none"), "spec.package.packageref.name", "FieldValueNotFound"),
+        (
+            FISSION,
+            with("/spec/environment/name", json!("none")),
+            "spec.environment.name",
+            "FieldValueNotFound",
+        ),
         (FOLIO, alias(named), "spec.weights", "FieldValueRequired"),
         (FOLIO, alias(elsewhere), "spec", "FieldValueNotFound"),
     ] {

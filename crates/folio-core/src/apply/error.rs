@@ -1,5 +1,6 @@
 //! What can be wrong with what is to be applied.
 
+use folio_kinds::spec::path_of;
 use folio_model::{Kind, Name};
 
 use crate::ports::StoreError;
@@ -8,13 +9,20 @@ use crate::{Cause, Class, Code, Explain, Referrer, delete, folio, history, publi
 /// Something wrong with what is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it is written.
+    /// Where the manifest is written.
     pub at: String,
+    /// The field it is about; empty if it is about the whole.
+    pub path: String,
     /// What is wrong.
     pub what: String,
 }
 
 impl Fault {
+    /// Something wrong with a whole manifest, or with the field that the text begins with.
+    pub(super) fn new(at: impl Into<String>, what: String) -> Self {
+        Self { at: at.into(), path: path_of(&what).to_owned(), what }
+    }
+
     /// A unit that is not the deployment's, said among other things that are wrong.
     pub(super) fn of_another(self) -> Self {
         let what = format!("{}; rename it, or take it over with --allowconflicts", self.what);
@@ -136,7 +144,7 @@ impl Explain for Error {
         match self {
             Self::Faults(faults) | Self::Foreign { faults, .. } => {
                 let causes = faults.iter().cloned();
-                causes.map(|Fault { at, what }| Cause { at, what }).collect()
+                causes.map(|Fault { at, path, what }| Cause { at, path, what }).collect()
             }
             _ => Vec::new(),
         }

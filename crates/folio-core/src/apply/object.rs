@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use folio_kinds::spec::{Part, Words};
 use folio_model::{
     Digest, Kind, Labels, Marks, Owner, Place, Pointer, Snapshot, Timestamp, Unit, UnitKey,
     VersionKey,
@@ -13,8 +14,8 @@ use serde_json::Value;
 
 use super::read::Reading;
 use super::{
-    Applied, Document, Error, Fault, Form, Others, Outcome, Rest, Scope, Unread, Wanted, Wish,
-    carry_out, plan,
+    Applied, Document, Error, Form, Others, Outcome, Rest, Scope, Unread, Wanted, Wish, carry_out,
+    plan,
 };
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
@@ -97,8 +98,8 @@ impl Folio {
                     Ok(()) => {}
                     Err(compose::Error::Store(error)) => return Err(error.into()),
                     Err(error) => {
-                        let (at, what) = (wish.at.clone(), error.to_string());
-                        return Err(Error::Faults(vec![Fault { at, what }]));
+                        let fault = wish.fault(Part::Whole, error.to_string());
+                        return Err(Error::Faults(vec![fault]));
                     }
                 }
             }
@@ -160,7 +161,8 @@ fn rebased(current: &Snapshot, before: &Wish, after: &Wish) -> Wish {
     let mut changed = value(current);
     rebase(&mut changed, &value(&before.spec), &value(&after.spec));
     let spec = serde_json::from_value(changed).unwrap_or_else(|_| after.spec.clone());
-    Wish { at: after.at.clone(), name: after.name.clone(), spec, archive: after.archive }
+    let (at, name) = (after.at.clone(), after.name.clone());
+    Wish { at, words: after.words, name, spec, archive: after.archive }
 }
 
 fn rebase(target: &mut Value, from: &Value, to: &Value) {
@@ -291,7 +293,8 @@ fn functions_on(
         let spec = view::snapshot(state, digest)?;
         if matches!(&spec, Snapshot::Function(spec) if spec.package.name == package.key.name) {
             let at = unit.key.to_string();
-            wishes.push(Arc::new(Wish { at, name: unit.key.name, spec, archive: None }));
+            let (words, name) = (Words::Folio, unit.key.name);
+            wishes.push(Arc::new(Wish { at, words, name, spec, archive: None }));
         }
     }
     Ok(wishes)

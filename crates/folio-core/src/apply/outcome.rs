@@ -21,7 +21,7 @@ impl Plan {
         Applied {
             id,
             units: changed.chain(removed).collect(),
-            pointers: self.pointers.iter().map(PointerStep::outcome).collect(),
+            pointers: self.pointers.iter().filter_map(PointerStep::outcome).collect(),
             adopted: self.adopted(wanted),
             unchanged: self.unchanged,
             remarks: self.removal.remarks.clone(),

@@ -6,8 +6,10 @@ mod below;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use folio_kinds::spec::Part;
 use folio_model::{
-    AppName, Content, Digest, Kind, Name, Snapshot, Unit, UnitKey, UnitUid, VersionKey,
+    AppName, Content, Digest, Kind, Name, Snapshot, SnapshotError, Unit, UnitKey, UnitUid,
+    VersionKey,
 };
 
 use super::pointers::{self, PointerStep};
@@ -140,11 +142,11 @@ fn places<'a>(wishes: &'a [Arc<Wish>], faults: &mut Vec<Fault>) -> Places<'a> {
     for (at, wish) in wishes.iter().enumerate() {
         let kind = wish.spec.kind();
         if let Some(other) = places.insert((kind, &wish.name), at) {
-            let mut both = [&wishes[other].at, &wish.at];
-            both.sort_by_cached_key(|at| place(at));
+            let mut both = [&wishes[other], wish];
+            both.sort_by_cached_key(|wish| place(&wish.at));
             let [first, second] = both;
-            let what = format!("Duplicate {kind} '{}', first defined in {first}", wish.name);
-            faults.push(Fault { at: second.clone(), what });
+            let what = format!("Duplicate {kind} '{}', first defined in {}", wish.name, first.at);
+            faults.push(second.fault(Part::Name, what));
         }
     }
     places
@@ -205,7 +207,7 @@ impl Planner<'_> {
                     |owner| format!("belongs to deployment `{}` ({})", owner.name, owner.uid),
                 );
                 let what = format!("{key} {whose}");
-                self.foreign.push(Fault { at: wish.at.clone(), what });
+                self.foreign.push(wish.fault(Part::Name, what));
             }
             self.units.insert((kind, key.name), unit);
         }
@@ -266,10 +268,8 @@ impl Planner<'_> {
                 | Snapshot::Static(_) => (wish.spec.clone(), Uses::Nothing),
             };
             if kind == Kind::Config && self.wanted.form == Form::Drafts {
-                self.fault(
-                    wish,
-                    "configs have no drafts; use `folio spec version apply`".to_owned(),
-                );
+                let what = "configs have no drafts; use `folio spec version apply`".to_owned();
+                self.fault(wish, Part::Whole, what);
                 continue;
             }
             if !self.check(wish, &snapshot) {
@@ -285,7 +285,7 @@ impl Planner<'_> {
         match spec.validate() {
             Ok(()) => true,
             Err(error) => {
-                self.fault(wish, error.to_string());
+                self.fault(wish, part_of(&error), error.to_string());
                 false
             }
         }
@@ -356,8 +356,21 @@ impl Planner<'_> {
         self.plan.unchanged += 1;
     }
 
-    fn fault(&mut self, wish: &Wish, what: String) {
-        self.faults.push(Fault { at: wish.at.clone(), what });
+    fn fault(&mut self, wish: &Wish, part: Part, what: String) {
+        self.faults.push(wish.fault(part, what));
+    }
+}
+
+/// The part of a manifest that makes no sense by itself, as far as one can be named.
+fn part_of(error: &SnapshotError) -> Part {
+    match error {
+        SnapshotError::NothingToBuild => Part::BuildCommand,
+        SnapshotError::Path { .. } => Part::Path,
+        SnapshotError::Weights(_) | SnapshotError::ForeignTarget(_) => Part::Targets,
+        SnapshotError::Queue(_) => Part::Queue,
+        SnapshotError::Topic { .. } => Part::Topic,
+        SnapshotError::NoCluster(_) | SnapshotError::Watched(_) => Part::Watched,
+        _ => Part::Whole,
     }
 }
 

@@ -3,20 +3,27 @@
 //! They are no units, so they have no versions: an alias that is no longer asked for stays, and a canary that is
 //! asked for as before is left alone, wherever it has got to.
 
-use std::collections::{BTreeSet, HashMap};
+mod moving;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use folio_kinds::spec::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked};
+use folio_kinds::spec::{AliasAsked, AskedVersion, CanaryAsked, Part, PointerAsked, Words};
 use folio_model::{
-    AppName, CanaryPlan, CanarySubject, FULL_WEIGHT, Kind, Name, Number, Owner, Place, Pointer,
-    Qualifier, Reference, RouteSpec, Share, Snapshot, Target, TriggerSpec, Unit, UnitKey,
-    VersionId, VersionKey, Weights,
+    AppName, CanaryPlan, CanarySubject, FULL_WEIGHT, Kind, Name, Number, Qualifier, RouteSpec,
+    Share, Snapshot, TriggerSpec, Unit, UnitKey, VersionId, VersionKey, Weights,
 };
 
+use uuid::Uuid;
+
+pub(super) use self::moving::{Made, callable, carry_out};
 use super::plan::Step;
-use super::{AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Wanted, Wish};
-use crate::builder::Builder;
-use crate::canary::{self, PlanFields, RouteNow};
+use super::said::{Said, Saying};
+use super::{
+    AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Scope, Wanted, Wish,
+};
+use crate::canary::PlanFields;
+use crate::object::identity;
 use crate::ports::{Page, StandingCanary, State, StoreError};
 use crate::route::{self, served};
 
@@ -24,7 +31,17 @@ use crate::route::{self, served};
 pub(super) struct PointerWish {
     /// Where it is written.
     pub(super) at: String,
+    /// In which words.
+    pub(super) words: Words,
     pub(super) asked: PointerAsked,
+    /// What its manifest says that is no part of where it points.
+    pub(super) said: Said,
+}
+
+impl PointerWish {
+    fn fault(&self, part: Part, what: String) -> Fault {
+        Fault { at: self.at.clone(), path: part.path(self.words).to_owned(), what }
+    }
 }
 
 /// A pointer that is to move.
@@ -32,6 +49,8 @@ pub(super) enum PointerStep {
     Alias(AliasMove),
     Canary(Box<CanaryStart>),
     Forget(Box<StandingCanary>),
+    /// One that points to the right place, and of which something else is to be said.
+    Say(Box<Saying>),
 }
 
 /// An alias that is to point somewhere else.
@@ -70,10 +89,11 @@ pub(super) struct Pointers {
 }
 
 impl PointerStep {
-    pub(super) fn outcome(&self) -> AppliedPointer {
+    /// What becomes of the pointer; nothing if another step says so.
+    pub(super) fn outcome(&self) -> Option<AppliedPointer> {
         let pointer = |kind, name, what| AppliedPointer { kind, name, what };
         let set = |exists| if exists { Outcome::Updated } else { Outcome::Created };
-        match self {
+        Some(match self {
             Self::Alias(AliasMove { function, alias, exists, .. }) => {
                 pointer(PointerKind::Alias, format!("{function}@{alias}"), set(*exists))
             }
@@ -84,7 +104,8 @@ impl PointerStep {
             Self::Forget(found) => {
                 pointer(PointerKind::Canary, found.name.to_string(), Outcome::Deleted)
             }
-        }
+            Self::Say(saying) => return saying.of.clone(),
+        })
     }
 }
 
@@ -103,7 +124,7 @@ pub(super) fn plan(
             PointerAsked::Canary(asked) => (String::new(), asked.name.to_string()),
         };
         if !seen.insert(name.clone()) {
-            planner.fault(wish, format!("Duplicate '{}'", name.1));
+            planner.fault(wish, Part::Name, format!("Duplicate '{}'", name.1));
             continue;
         }
         match &wish.asked {
@@ -126,8 +147,8 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn fault(&mut self, wish: &PointerWish, what: String) {
-        self.pointers.faults.push(Fault { at: wish.at.clone(), what });
+    fn fault(&mut self, wish: &PointerWish, part: Part, what: String) {
+        self.pointers.faults.push(wish.fault(part, what));
     }
 
     fn key(&self, kind: Kind, name: &Name) -> UnitKey {
@@ -146,23 +167,21 @@ impl Planner<'_> {
                 "alias '{}' references function '{}', which doesn't exist in the specs",
                 asked.alias, asked.function
             );
-            self.fault(wish, what);
+            self.fault(wish, Part::Function, what);
             return Ok(());
         }
         if let Some(unit) = &unit
             && self.state.version_by_id(unit.uid, &asked.alias)?.is_some()
         {
             let what = format!("'{}' is the id of a version of '{}'", asked.alias, asked.function);
-            self.fault(wish, what);
+            self.fault(wish, Part::Name, what);
             return Ok(());
         }
         let shares = match self.shares((unit.as_ref(), made), asked)? {
             Ok(shares) => shares,
-            Err(what) => {
-                self.fault(
-                    wish,
-                    format!("alias '{}' of '{}': {what}", asked.alias, asked.function),
-                );
+            Err((part, what)) => {
+                let what = format!("alias '{}' of '{}': {what}", asked.alias, asked.function);
+                self.fault(wish, part, what);
                 return Ok(());
             }
         };
@@ -173,10 +192,12 @@ impl Planner<'_> {
         let exists = standing.is_some();
         let same = weights(&shares, None)
             .is_some_and(|to| standing.is_some_and(|standing| standing.weights == to));
+        let object = identity::function_alias(self.app, &asked.function, &asked.alias);
+        let name = format!("{}@{}", asked.function, asked.alias);
         if same {
-            self.pointers.unchanged += 1;
-            return Ok(());
+            return self.as_it_was(wish, object, (PointerKind::Alias, name));
         }
+        self.say(wish, object, None)?;
         let (function, alias) = (asked.function.clone(), asked.alias.clone());
         let moved = AliasMove { function, alias, shares, exists };
         self.pointers.steps.push(PointerStep::Alias(moved));
@@ -202,27 +223,27 @@ impl Planner<'_> {
         &self,
         function: (Option<&Unit>, bool),
         asked: &AliasAsked,
-    ) -> Result<Result<Vec<(VersionAt, u32)>, String>, Error> {
+    ) -> Result<Result<Vec<(VersionAt, u32)>, (Part, String)>, Error> {
         let primary = match &asked.version {
             AskedVersion::Named(text) => self.named(function, asked, text)?,
             AskedVersion::Digest(digest) => self.with_code(function.0, digest)?,
         };
         let primary = match primary {
             Ok(primary) => primary,
-            Err(what) => return Ok(Err(what)),
+            Err(what) => return Ok(Err((Part::Version, what))),
         };
         let Some((text, percent)) = &asked.secondary else {
             return Ok(Ok(vec![(primary, FULL_WEIGHT)]));
         };
         Ok(match self.named(function, asked, text)? {
             Ok(secondary) if secondary == primary => {
-                Err(format!("`{text}` cannot be both versions"))
+                Err((Part::Secondary, format!("`{text}` cannot be both versions")))
             }
             Ok(secondary) => {
                 let rest = percent * 100;
                 Ok(vec![(primary, FULL_WEIGHT - rest), (secondary, rest)])
             }
-            Err(what) => Err(what),
+            Err(what) => Err((Part::Secondary, what)),
         })
     }
 
@@ -294,7 +315,7 @@ impl Planner<'_> {
         let plan = match fields.over(&CanaryPlan::default()) {
             Ok(plan) => plan,
             Err(error) => {
-                self.fault(wish, format!("canary '{}': {error}", asked.name));
+                self.fault(wish, Part::Whole, format!("canary '{}': {error}", asked.name));
                 return Ok(());
             }
         };
@@ -306,38 +327,70 @@ impl Planner<'_> {
                 "canary '{}' references trigger '{}', which doesn't exist in the specs",
                 asked.name, asked.route
             );
-            self.fault(wish, what);
+            self.fault(wish, Part::Route, what);
             return Ok(());
         };
-        for function in [&asked.old, &asked.new] {
+        for (part, function) in [(Part::Old, &asked.old), (Part::New, &asked.new)] {
             let mut targets = route.targets.iter();
             if !targets.any(|target| served(&target.function) == served(function)) {
                 let what = format!(
                     "canary '{}': trigger '{}' does not lead to function '{function}'",
                     asked.name, asked.route
                 );
-                self.fault(wish, what);
+                self.fault(wish, part, what);
                 return Ok(());
             }
         }
         let before = self.state.canary(self.app, &asked.name)?;
+        let object = identity::canary(self.app, &asked.name);
         if let Some(found) = &before {
             let owned = self.wanted.owns(found.canary.owner.as_ref());
             if !owned && self.wanted.others == Others::Refuse {
                 let what = format!("canary `{}` was not made by this deployment", asked.name);
-                self.pointers.foreign.push(Fault { at: wish.at.clone(), what });
+                self.pointers.foreign.push(wish.fault(Part::Name, what));
                 return Ok(());
             }
             // What belongs to no deployment is asked for by whoever writes it.
             if (owned || self.wanted.owner.is_none()) && is_asked(found, asked, &plan) {
-                self.pointers.unchanged += 1;
-                return Ok(());
+                return self.as_it_was(wish, object, (PointerKind::Canary, asked.name.to_string()));
             }
         }
+        self.say(wish, object, None)?;
         let (at, asked) = (wish.at.clone(), asked.clone());
         let start = CanaryStart { at, asked, plan, before };
         self.pointers.steps.push(PointerStep::Canary(Box::new(start)));
         Ok(())
+    }
+
+    /// Notes a pointer that points where it should, except perhaps for what is said about it.
+    fn as_it_was(
+        &mut self,
+        wish: &PointerWish,
+        object: Uuid,
+        (kind, name): (PointerKind, String),
+    ) -> Result<(), Error> {
+        let of = AppliedPointer { kind, name, what: Outcome::Updated };
+        if !self.say(wish, object, Some(of))? {
+            self.pointers.unchanged += 1;
+        }
+        Ok(())
+    }
+
+    /// Has said about a pointer what its manifest says. Whoever puts a single one says that themselves.
+    fn say(
+        &mut self,
+        wish: &PointerWish,
+        object: Uuid,
+        of: Option<AppliedPointer>,
+    ) -> Result<bool, Error> {
+        if self.wanted.scope == Scope::App {
+            return Ok(false);
+        }
+        let saying = Saying::plan(self.state, (self.app, object), &wish.said)?;
+        let saying = saying.map(|saying| PointerStep::Say(Box::new(Saying { of, ..saying })));
+        let is_new = saying.is_some();
+        self.pointers.steps.extend(saying);
+        Ok(is_new)
     }
 
     /// A route as it is asked for, or else as it stands.
@@ -397,90 +450,4 @@ fn weights(shares: &[(VersionAt, u32)], made: Option<Number>) -> Option<Weights>
     };
     let shares: Option<Vec<_>> = shares.iter().map(share).collect();
     Weights::new(shares?).ok()
-}
-
-/// What the units of an apply have become when its pointers are moved.
-pub(super) struct Made<'a> {
-    /// The units that got a version, with their number if that can be called.
-    pub(super) versions: &'a HashMap<UnitKey, Option<Number>>,
-    pub(super) owner: Option<&'a Owner>,
-    /// The routes that are asked for.
-    pub(super) routes: &'a [(Name, RouteSpec)],
-}
-
-/// Moves a pointer. Says why not, where it has to wait.
-pub(super) fn carry_out(
-    builder: &mut Builder<'_>,
-    app: &AppName,
-    step: PointerStep,
-    made: &Made<'_>,
-) -> Result<Option<String>, Error> {
-    match step {
-        PointerStep::Alias(AliasMove { function, alias, shares, .. }) => {
-            let key = UnitKey { app: app.clone(), kind: Kind::Function, name: function };
-            let number = made.versions.get(&key).copied().flatten();
-            let Some(to) = weights(&shares, number) else {
-                let name = &key.name;
-                return Ok(Some(format!(
-                    "alias {name}@{alias} stays as it is until {name} is built; apply again then"
-                )));
-            };
-            let unit = builder.uid_of(&key)?;
-            let before = builder.state.alias(unit, &alias)?;
-            let before = before.map(|alias| Place::Versions(alias.weights));
-            builder.point(
-                Pointer::Alias { unit, name: alias },
-                before,
-                Some(Place::Versions(to)),
-            )?;
-        }
-        PointerStep::Canary(step) => {
-            let at = step.at.clone();
-            start(builder, app, *step, made).map_err(|error| match error {
-                canary::Error::Folio(error) => Error::Folio(error),
-                other => Error::Faults(vec![Fault { at, what: other.to_string() }]),
-            })?;
-        }
-        PointerStep::Forget(found) => canary::remove(builder, &found)?,
-    }
-    Ok(None)
-}
-
-fn start(
-    builder: &mut Builder<'_>,
-    app: &AppName,
-    start: CanaryStart,
-    made: &Made<'_>,
-) -> Result<(), canary::Error> {
-    let CanaryStart { asked, plan, before, .. } = start;
-    let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: asked.route.clone() };
-    let unit = builder.uid_of(&key)?;
-    let renewed = made.versions.contains_key(&key);
-    let split = if renewed { None } else { builder.state.split(unit)? };
-    let asked_for = made.routes.iter().find(|(name, _)| *name == asked.route);
-    let targets = match (&split, asked_for) {
-        (Some(targets), _) => targets.clone(),
-        (None, Some((_, spec))) => spec.targets.clone(),
-        (None, None) => {
-            standing_route(builder.state, &key)?.map(|spec| spec.targets).unwrap_or_default()
-        }
-    };
-    let old = written(&targets, &asked.old);
-    let new = written(&targets, &asked.new);
-    let subject = CanarySubject::Route { unit, route: asked.route.clone(), old, new };
-    let canary = canary::unstarted(subject, plan, made.owner.cloned());
-    let route = Some(RouteNow { targets, split });
-    canary::begin(builder, (app, &asked.name), before, canary, route)?;
-    Ok(())
-}
-
-/// A function as a route writes it.
-fn written(targets: &[Target], function: &Reference) -> Reference {
-    let mut targets = targets.iter().map(|target| &target.function);
-    targets.find(|found| served(found) == served(function)).unwrap_or(function).clone()
-}
-
-/// The number of a unit's version that was just made, if it can be called.
-pub(super) fn callable(unit: &Unit) -> Option<Number> {
-    unit.latest.filter(|latest| Some(*latest) == unit.newest)
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use folio_kinds::spec::{self, Contents, Stray};
+use folio_kinds::spec::{self, Contents, PointerAsked, Stray, Words};
 use folio_kinds::{Manifest, ManifestError, Mismatch};
 use folio_model::{AppName, Content, Digest, Layout, Snapshot, TriggerSpec};
 
 use super::memory::{Asked, Documents, Manner, ReadDocument};
+use super::said::Said;
 use super::{
     Apply, Document, Error, Fault, KnownDocument, PointerWish, Read, Run, Scope, Settled, Unread,
     UnreadDocument, Wanted, Wish,
@@ -87,7 +88,7 @@ impl Folio {
             Ok(read) => reading.add(document.digest(), Arc::new(read), News::New),
             Err(faults) => {
                 reading.unread.add(UnreadDocument::of(&document.manifest));
-                let at = |what| Fault { at: document.at.clone(), what };
+                let at = |what| Fault::new(document.at.clone(), what);
                 reading.faults.extend(faults.into_iter().map(at));
             }
         }
@@ -279,12 +280,17 @@ fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument
         return Err(strays.into_iter().chain(checked.into_iter().flatten()).collect());
     }
     let at = document.at.clone();
+    let words = Words::of(written.manifest.version().map_err(said)?);
     if let Some(asked) = spec::pointer(&written.manifest).map_err(said)? {
-        let unknown = written.unknown.iter().map(|path| {
-            format!("{at}: unknown field {path} is not kept, since no version holds it")
-        });
+        let said = Said::of(&written.manifest, &written.unknown);
+        let named = match &asked {
+            PointerAsked::Alias(asked) => format!("alias `{}@{}`", asked.function, asked.alias),
+            PointerAsked::Canary(asked) => format!("canary `{}`", asked.name),
+        };
+        let unknown = written.unknown.iter();
+        let unknown = unknown.map(|path| format!("{named}: unknown field {path} is kept"));
         let unknown = unknown.collect();
-        let asked = Asked::Pointer(Arc::new(PointerWish { at, asked }));
+        let asked = Asked::Pointer(Arc::new(PointerWish { at, words, asked, said }));
         return Ok(ReadDocument::new(document, asked, (Vec::new(), unknown)));
     }
     let unit = spec::unit(&spec::lasting(&written.manifest), found.contents).map_err(said)?;
@@ -295,7 +301,7 @@ fn read(app: &AppName, document: &Document, found: Found) -> Result<ReadDocument
         unknown.map(|path| format!("{kind} `{}`: unknown field {path} is kept", unit.name));
     let unknown = unknown.collect();
     let archive = found.archive.filter(|_| matches!(unit.spec, Snapshot::Package(_)));
-    let wish = Wish { at, name: unit.name, spec: unit.spec, archive };
+    let wish = Wish { at, words, name: unit.name, spec: unit.spec, archive };
     Ok(ReadDocument::new(document, Asked::Unit(Arc::new(wish)), (idle, unknown)))
 }
 
@@ -304,7 +310,7 @@ fn strays(app: &AppName, manifest: &Manifest) -> Vec<String> {
     let namespace = manifest.namespace().unwrap_or_default();
     if !namespace.is_empty() && namespace != app.as_str() {
         return vec![format!(
-            "it is in namespace `{namespace}`, and app `{app}` is worked in; \
+            "metadata.namespace: it is in namespace `{namespace}`, and app `{app}` is worked in; \
              use --app {namespace}, or --force-namespace"
         )];
     }
@@ -323,6 +329,8 @@ fn said(error: ManifestError) -> Vec<String> {
         ManifestError::Mismatches { mismatches, .. } => {
             mismatches.iter().map(Mismatch::to_string).collect()
         }
+        // What it lacks is said by the field that lacks it.
+        ManifestError::Unreadable(what) if !spec::path_of(&what).is_empty() => vec![what],
         other => vec![other.to_string()],
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use folio_kinds::spec::Words;
 use folio_model::{
     AppName, AppVersion, Digest, Draft, Kind, Name, Number, Origin, Placement, Snapshot, Unit,
     UnitKey, UnitUid, VersionId, VersionKey,
@@ -156,7 +157,8 @@ impl Planner<'_> {
         }
         if matches!(key.kind, Kind::Function | Kind::Trigger) {
             let (at, name) = (key.to_string(), key.name.clone());
-            let wish = Wish { at, name, spec: snapshot.clone(), archive: None };
+            let (words, spec) = (Words::Folio, snapshot.clone());
+            let wish = Wish { at, words, name, spec, archive: None };
             self.wishes.push(Arc::new(wish));
         }
         if same.is_some() {
@@ -227,7 +229,7 @@ impl Planner<'_> {
         let what = format!(
             "the version of package '{package}' that it used was deleted, and group {group} has none like it"
         );
-        Error::Faults(vec![Fault { at: key.to_string(), what }])
+        Error::Faults(vec![Fault::new(key.to_string(), what)])
     }
 
     fn draft(

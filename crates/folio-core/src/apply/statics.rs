@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use folio_kinds::spec::Part;
 use folio_model::Snapshot;
 
 use super::{Fault, Wish};
@@ -15,7 +16,7 @@ pub(super) fn faults(wishes: &[Arc<Wish>]) -> Vec<Fault> {
         let path = (spec.path.trim_end_matches('/'), spec.content.layout);
         if let Some(other) = paths.insert(path, &wish.name) {
             let what = format!("static '{other}' is at `{}` as well", spec.path);
-            faults.push(Fault { at: wish.at.clone(), what });
+            faults.push(wish.fault(Part::Path, what));
         }
     }
     faults

@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use folio_kinds::spec::Part;
 use folio_model::{
-    AppName, Kind, Name, Qualifier, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey, UnitUid,
+    AppName, Kind, Name, Qualifier, RoutePath, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey,
+    UnitUid,
 };
 
 use super::plan::place;
@@ -40,15 +42,17 @@ pub(super) fn faults(
         let Snapshot::Trigger(spec) = &wish.spec else { continue };
         for target in spec.targets() {
             if let Some(what) = lost(state, within, &functions, (wish, target))? {
-                faults.push(Fault { at: wish.at.clone(), what });
+                faults.push(wish.fault(Part::Targets, what));
             }
         }
         if let Err(what) = trigger::check_spec(state, app, spec)? {
-            faults.push(Fault { at: wish.at.clone(), what });
+            let is_timed = trigger::check_schedule(spec).is_ok();
+            let part = if is_timed { Part::Targets } else { Part::Schedule };
+            faults.push(wish.fault(part, what));
         }
         let TriggerSpec::Http(spec) = spec else { continue };
         if let Err(error) = route::check_patterns(spec) {
-            faults.push(Fault { at: wish.at.clone(), what: error.to_string() });
+            faults.push(wish.fault(Part::Path, error.to_string()));
         }
         routes.push((&**wish, spec));
     }
@@ -114,9 +118,10 @@ fn clashes(
     });
     let wanted: Vec<_> = wanted.collect();
     let clashes = route::clashes(state, &wanted, replaced)?;
-    let fault = |(place, error): (usize, route::Error)| Fault {
-        at: routes[place].0.at.clone(),
-        what: error.to_string(),
+    let fault = |(place, error): (usize, route::Error)| {
+        let (wish, spec) = routes[place];
+        let is_exact = matches!(spec.path, RoutePath::Exact(_));
+        wish.fault(if is_exact { Part::Path } else { Part::Prefix }, error.to_string())
     };
     Ok(clashes.into_iter().map(fault).collect())
 }

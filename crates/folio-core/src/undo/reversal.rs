@@ -41,8 +41,9 @@ impl Reversal {
             return Err(Error::Permanent(seq));
         }
         for edit in entry.edits.into_iter().rev() {
-            if is_of_marks(&edit) {
-                // What is said about an object is of what it was then; it says itself what it is now.
+            if is_of_marks(&edit) && !is_forgetting(&edit) {
+                // What is said about an object is of what it was then; it says itself what it is now. What went with
+                // it is back with it.
                 continue;
             }
             if entry.app_version.is_some() && is_of_releases(&edit) {
@@ -268,6 +269,11 @@ fn taken_back(edit: Edit) -> Option<Edit> {
 /// Whether a step only says something about an object.
 fn is_of_marks(edit: &Edit) -> bool {
     matches!(edit, Edit::Move { pointer: Pointer::Marks { .. }, .. })
+}
+
+/// Whether a step has nothing said about an object any more.
+fn is_forgetting(edit: &Edit) -> bool {
+    is_of_marks(edit) && matches!(edit, Edit::Move { to: None, .. })
 }
 
 /// Whether a step is about what can be reached, which follows from what was changed.

@@ -77,8 +77,27 @@ impl QueueSpec {
         check_topic(Some(&self.topic), Wildcards::Allowed)?;
         check_topic(self.response_topic.as_deref(), Wildcards::Refused)?;
         check_topic(self.error_topic.as_deref(), Wildcards::Refused)?;
+        for topic in [&self.response_topic, &self.error_topic].into_iter().flatten() {
+            if hears(&self.topic, topic) {
+                let why = "is one that the trigger hears itself: it would never end";
+                return Err(SnapshotError::Topic { topic: topic.clone(), why });
+            }
+        }
         check_targets(&self.targets)
     }
+}
+
+/// Whether messages of a topic are among those that a topic with wildcards means.
+fn hears(pattern: &str, topic: &str) -> bool {
+    let mut parts = topic.split('.');
+    for own in pattern.split('.') {
+        match (own, parts.next()) {
+            (">", part) => return part.is_some(),
+            (own, Some(part)) if own == "*" || own == part => {}
+            _ => return false,
+        }
+    }
+    parts.next().is_none()
 }
 
 #[derive(PartialEq, Eq)]
@@ -103,4 +122,42 @@ fn check_topic(topic: Option<&str>, wildcards: Wildcards) -> Result<(), Snapshot
         return refused("must not hold a wildcard: messages go to one topic");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trigger_never_hears_what_it_sends_itself() {
+        let check = |topic: &str, sent: &str, expected: bool| {
+            let spec = |response: Option<&str>, error: Option<&str>| QueueSpec {
+                queue: None,
+                topic: topic.to_owned(),
+                response_topic: response.map(str::to_owned),
+                error_topic: error.map(str::to_owned),
+                retries_max: None,
+                content_type: None,
+                poll_seconds: None,
+                readers_min: None,
+                readers_max: None,
+                options: BTreeMap::new(),
+                secret: None,
+                targets: vec![Target {
+                    function: "f".parse().unwrap(),
+                    weight: crate::FULL_WEIGHT,
+                }],
+                bag: Bag::default(),
+            };
+            assert_eq!(spec(Some(sent), None).validate().is_err(), expected, "{topic} {sent}");
+            assert_eq!(spec(None, Some(sent)).validate().is_err(), expected, "{topic} {sent}");
+        };
+        check("orders", "orders", true);
+        check("orders", "orders.done", false);
+        check("orders.*", "orders.done", true);
+        check("orders.*", "orders.done.twice", false);
+        check("orders.>", "orders.done.twice", true);
+        check("orders.>", "orders", false);
+        check(">", "anything", true);
+    }
 }

@@ -39,6 +39,12 @@ pub(crate) enum Group {
     /// Show what differs between two groups
     Diff(GroupDiff),
     /// Make the whole app what it was in a group
+    ///
+    /// What differs gets a new version with the old content, all of them under one new id and in one entry of the log.
+    /// Triggers and static items that came after the group go, so that requests and timers find what they found then.
+    /// Functions, packages, environments, configs and secrets that came after it stay, with all their versions, and
+    /// are told of: nothing of the group leads to them, and only whoever names one finds it. Aliases, tags, jobs and
+    /// webhooks say themselves what they mean, and stay.
     Rollback(GroupRollback),
 }
 

@@ -16,6 +16,7 @@ use super::archives::ArchiveSpec;
 use super::fetch::{self, Origin};
 use super::manifest::{Manifest, Said, Side};
 use super::memory::{Known, Memory};
+use super::pinpoint;
 use super::walk::{self, Found};
 use crate::memory::Stamp;
 use crate::problem::{Cause, Problem};
@@ -28,7 +29,7 @@ const ARCHIVE: &str = "ArchiveUploadSpec";
 const DEPLOYMENT: &str = "DeploymentConfig";
 
 /// Files larger than this are no manifests.
-const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(super) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What a directory asks for.
 #[derive(Debug, Default)]
@@ -253,7 +254,7 @@ impl Spec {
                 "Duplicate ArchiveUploadSpec '{}', first defined in {}",
                 archive.name, first.at
             );
-            return self.causes.push(Cause { at: archive.at, what });
+            return self.causes.push(Cause::new(archive.at, what));
         }
         self.holds(Holds::Archive(archive.name.clone()));
         self.archives.insert(archive.name.clone(), archive);
@@ -381,35 +382,36 @@ impl Spec {
         if self.is_unsure {
             return;
         }
-        let mut named: BTreeMap<String, String> = BTreeMap::new();
+        let mut named = BTreeMap::new();
         for manifest in self.manifests.iter().chain(&self.rests) {
             for side in Side::ALL {
                 if let Ok(Origin::Archive(name)) = manifest.origin(side) {
-                    named.insert(name, manifest.at.clone());
+                    let path = format!("spec.{}.url", side.word());
+                    named.insert(name, (manifest.at.clone(), path));
                 }
             }
         }
-        for (name, at) in &named {
+        for (name, (at, path)) in &named {
             if !self.archives.contains_key(name) {
                 let what = format!("references archive '{name}', which doesn't exist in the specs");
-                self.causes.push(Cause { at: at.clone(), what });
+                self.causes.push(Cause { at: at.clone(), path: path.clone(), what });
             }
         }
         let is_named = |name: &String| named.contains_key(name) || self.named.contains(name);
         for archive in self.archives.values().filter(|archive| !is_named(&archive.name)) {
             let what = format!("archive '{}' is not used by any package", archive.name);
-            self.causes.push(Cause { at: archive.at.clone(), what });
+            self.causes.push(Cause::new(archive.at.clone(), what));
         }
     }
 
     fn wrong(&mut self, path: &Path, place: (usize, usize), what: String) {
-        self.causes.push(Cause { at: at(path, place), what });
+        self.causes.push(Cause::new(at(path, place), what));
     }
 }
 
 /// Says everything that is wrong with a spec, in the order in which it is written.
 pub(super) fn refusal(mut causes: Vec<Cause>) -> anyhow::Error {
-    causes.sort_by_cached_key(Cause::place);
+    pinpoint::pinpoint(&mut causes);
     causes.dedup();
     let count = causes.len();
     let things = if count == 1 { "thing is" } else { "things are" };
@@ -418,12 +420,12 @@ pub(super) fn refusal(mut causes: Vec<Cause>) -> anyhow::Error {
     problem.causes(causes).hint(format!("mend {them}; nothing was changed")).into()
 }
 
-fn at(path: &Path, (line, column): (usize, usize)) -> String {
+pub(super) fn at(path: &Path, (line, column): (usize, usize)) -> String {
     format!("{}:{line}:{column}", path.display())
 }
 
 /// Lines before the first that says something.
-fn leading_lines(text: &str) -> usize {
+pub(super) fn leading_lines(text: &str) -> usize {
     let silent = |line: &&str| {
         let line = line.trim();
         line.is_empty() || line.starts_with('#')
@@ -444,7 +446,7 @@ mod tests {
         let error = Spec::read(directory.path(), None).unwrap_err();
         let problem = error.downcast_ref::<Problem>().unwrap();
         let strays = |cause: &&Cause| cause.what.contains("rootdir");
-        let Cause { at, what } = problem.causes.iter().find(strays).unwrap();
+        let Cause { at, what, .. } = problem.causes.iter().find(strays).unwrap();
         assert_eq!(*at, format!("{}:5:5", file.display()));
         assert!(what.contains("includes `../../etc/*`"), "{what}");
     }

@@ -160,8 +160,9 @@ impl<'a> Finder<'a> {
             }
             Err(error) => {
                 self.parts.push((part, Place::Fetched(part.0, part.1)));
-                let what = format!("spec.{}: {error:#}", part.1.word());
-                self.causes.push(Cause { at: manifest.at.clone(), what });
+                let path = format!("spec.{}", part.1.word());
+                let what = format!("{path}: {error:#}");
+                self.causes.push(Cause { at: manifest.at.clone(), path, what });
             }
         }
     }
@@ -180,7 +181,7 @@ impl<'a> Finder<'a> {
                 self.held.insert(place, found);
             }
             Err(error) => {
-                self.causes.push(Cause { at: archive.at.clone(), what: format!("{error:#}") });
+                self.causes.push(Cause::new(archive.at.clone(), format!("{error:#}")));
             }
         }
     }

@@ -70,7 +70,7 @@ fn taken(spec: &Spec, document: &Value) -> Option<Cause> {
             (document["metadata"]["name"].as_str().unwrap_or_default(), same.at.clone())
         }
     };
-    Some(Cause { at, what: format!("{kind} '{name}'") })
+    Some(Cause::new(at, format!("{kind} '{name}'")))
 }
 
 fn append(path: &Path, text: &str) -> Result<()> {

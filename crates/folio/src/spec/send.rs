@@ -16,6 +16,7 @@ use super::fetch::Origin;
 use super::files::{self, Files};
 use super::manifest::{Said, Side};
 use super::memory::Lesson;
+use super::pinpoint;
 use crate::client::{self, Change};
 use crate::command::Session;
 use crate::problem::Cause;
@@ -153,7 +154,7 @@ pub(super) async fn ask(
         Request { deployment, base, documents, known, unread, form, rest, others, dry_run };
     let change = Change::new(Method::POST).body(&request)?.git(wanted.git.clone());
     let path = ["apps", wanted.app.as_str(), "deployments"];
-    session.client.change(&path, change).await
+    session.client.change(&path, change).await.map_err(pinpoint::refused)
 }
 
 /// Whether the server no longer has something that it was sent before.

@@ -102,21 +102,44 @@ fn every_change_of_a_directory_is_seen_by_the_next_apply() {
     }
 }
 
-#[test]
-fn nothing_is_uploaded_before_it_is_known_to_be_right() {
-    const FILE_BYTES: usize = 3 << 20;
-    let session = session(&[]);
-    works(&session, "folio spec init --name large --deployid large; mkdir src");
+const FILE_BYTES: usize = 3 << 20;
+
+/// A directory with a large file, and a function that has a package of some name; there is one called `code`.
+fn plant_large(session: &Session, package: &str) {
+    works(session, "folio spec init --name large --deployid large; mkdir src");
     works(
-        &session,
+        session,
         &format!("head -c {FILE_BYTES} /dev/urandom > src/data && echo x > src/main.js"),
     );
-    let manifests = "kind: ArchiveUploadSpec\nname: code\ninclude: [src/*]\n---\n\
-         kind: Package\nmetadata: {name: code}\n\
-         spec: {environment: {name: nodejs}, deployment: {url: 'archive://code'}}\n---\n\
-         kind: Function\nmetadata: {name: hello}\n\
-         spec: {environment: {name: nodejs}, package: {packageref: {name: missing}}}\n";
-    session.write("specs/all.yaml", manifests).unwrap();
+    let manifests = format!(
+        "kind: ArchiveUploadSpec\nname: code\ninclude: [src/*]\n---\n\
+         kind: Package\nmetadata: {{name: code}}\n\
+         spec: {{environment: {{name: nodejs}}, deployment: {{url: 'archive://code'}}}}\n---\n\
+         kind: Function\nmetadata: {{name: hello}}\n\
+         spec: {{environment: {{name: nodejs}}, package: {{packageref: {{name: {package}}}}}}}\n"
+    );
+    session.write("specs/all.yaml", &manifests).unwrap();
+}
+
+#[test]
+fn an_upload_that_is_cut_half_way_leaves_nothing_and_applying_again_completes_it() {
+    let session = session(&[]);
+    plant_large(&session, "code");
+    let entries = works(&session, "folio log -o json");
+    let cut = Counter::cut_after(&session, FILE_BYTES / 2);
+    let (said, sent) = cut.run(&session, "spec version apply");
+    assert!(said.contains("error: "), "{said}");
+    assert!((FILE_BYTES / 2..FILE_BYTES).contains(&sent), "{sent} bytes are not half of it");
+    assert_eq!(works(&session, "folio log -o json"), entries);
+    assert_eq!(works(&session, "folio spec list -o json").trim(), "[]");
+    let said = works(&session, "folio spec version apply 2>&1");
+    assert!(said.contains("1 function created: hello"), "{said}");
+}
+
+#[test]
+fn nothing_is_uploaded_before_it_is_known_to_be_right() {
+    let session = session(&[]);
+    plant_large(&session, "missing");
     let counter = Counter::before(&session);
     let check = |command: &str, expected: &str, is_sent: bool| {
         let (said, bytes) = counter.run(&session, command);

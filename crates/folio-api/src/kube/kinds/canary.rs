@@ -6,7 +6,7 @@ use folio_kinds::spec;
 use folio_model::{CanaryPhase, Name, Pointer};
 use serde_json::{Value, json};
 
-use super::function_alias::document;
+use super::function_alias::{document, new_remarks};
 use crate::kube::mapping::{Item, Listing, Made, Mapping, Put, Remove};
 use crate::kube::object::owner;
 use crate::kube::resource::WRITE;
@@ -61,7 +61,7 @@ impl Mapping for Canaries {
         let document = document(put, put.after.clone());
         let done =
             put.folio.put_pointer(put.caller, put.app()?, &document, owner(put.after)).await?;
-        Ok(Made { warnings: done.result.remarks, ..Made::default() })
+        Ok(Made { warnings: new_remarks(done.result.remarks), ..Made::default() })
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use folio_core::Folio;
+use folio_core::object::identity::identity;
 use folio_model::{
     AppName, BuildRecord, Digest, Edit, Entry, Kind, Live, Place, Pointer, Release, ReleaseState,
     Snapshot, UnitKey, UnitUid,
@@ -11,7 +12,7 @@ use folio_model::{
 use serde_json::{Value, json};
 
 use super::NEWEST;
-use crate::kube::mapping::{Item, Listing, Mapping, identity};
+use crate::kube::mapping::{Item, Listing, Mapping};
 use crate::kube::object::written;
 use crate::kube::resource::Trigger;
 use crate::kube::status::Status;

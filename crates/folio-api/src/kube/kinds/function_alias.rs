@@ -5,9 +5,12 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use folio_core::apply::Document;
+use folio_core::object::identity;
 use folio_core::request::Expect;
 use folio_core::view::AliasView;
+use folio_model::AppName;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::alias;
 use crate::kube::mapping::{Item, Listing, Made, Mapping, Put, Remove};
@@ -36,6 +39,16 @@ impl Mapping for FunctionAliases {
         ]
     }
 
+    fn identity(&self, (_, app): (&str, &AppName), object: &Value) -> Uuid {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let function = text(&object["spec"]["functionName"]).parse();
+        match (function, text(&object["metadata"]["name"]).parse()) {
+            (Ok(function), Ok(alias)) => identity::function_alias(app, &function, &alias),
+            // What has no such names is refused.
+            _ => Uuid::nil(),
+        }
+    }
+
     async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status> {
         let all = alias::all(of.folio, of.app).await?;
         let mut named: HashMap<_, usize> = HashMap::new();
@@ -45,6 +58,7 @@ impl Mapping for FunctionAliases {
         // Fission has a word for one version, and for two that share the calls.
         let spoken = all.iter().filter(|(_, alias)| matches!(alias.targets.len(), 1 | 2));
         let items = spoken.map(|(unit, alias)| Item {
+            uid: Some(identity::function_alias(of.app, &alias.function, &alias.name)),
             pointers: vec![alias::pointer(*unit, alias)],
             labels: alias::labels(alias),
             ..Item::new(of.app, name(alias, named[&alias.name]), body(alias))
@@ -70,7 +84,7 @@ impl Mapping for FunctionAliases {
         let document = document(put, manifest);
         let done =
             put.folio.put_pointer(put.caller, put.app()?, &document, owner(put.after)).await?;
-        Ok(Made { warnings: done.result.remarks, ..Made::default() })
+        Ok(Made { warnings: new_remarks(done.result.remarks), ..Made::default() })
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
@@ -89,6 +103,12 @@ pub(super) fn document(put: &Put<'_>, mut manifest: Value) -> Document {
     manifest["kind"] = put.target.resource.kind.into();
     let at = format!("{} {}", put.target.resource.kind, put.name);
     Document { at, manifest, source: None, deployment: None }
+}
+
+/// What is to be told of a pointer. Fields that nobody knows are told of by whoever reads the request.
+pub(super) fn new_remarks(mut remarks: Vec<String>) -> Vec<String> {
+    remarks.retain(|remark| !remark.contains("unknown field"));
+    remarks
 }
 
 fn name(alias: &AliasView, of_that_name: usize) -> String {

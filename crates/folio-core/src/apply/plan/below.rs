@@ -1,6 +1,7 @@
 //! What functions and packages stand on: finds what they freeze of it, among what is asked for or in the app, and says
 //! what is not there.
 
+use folio_kinds::spec::Part;
 use folio_model::{
     Digest, EnvironmentSpec, FunctionSpec, Kind, Name, PackageSpec, Snapshot, Unit, UnitKey,
     VersionKey,
@@ -52,13 +53,11 @@ impl Planner<'_> {
         let Some(package) = self.packages.get(name) else {
             // A package with faults of its own is told of there.
             if !asked_for && self.wanted.scope == Scope::Manifests {
-                self.fault(
-                    wish,
-                    format!(
-                        "function '{}' references package '{name}', which doesn't exist in the specs",
-                        wish.name
-                    ),
+                let what = format!(
+                    "function '{}' references package '{name}', which doesn't exist in the specs",
+                    wish.name
                 );
+                self.fault(wish, Part::Package, what);
             }
             return Ok(None);
         };
@@ -87,7 +86,8 @@ impl Planner<'_> {
                             "function '{}' names {kind} '{}', which does not exist; make it with `folio {kind} {make} {}`",
                             wish.name, pin.name, pin.name
                         );
-                        self.fault(wish, what);
+                        let part = if kind == Kind::Config { Part::Configs } else { Part::Secrets };
+                        self.fault(wish, part, what);
                     }
                 }
             }
@@ -122,6 +122,7 @@ impl Planner<'_> {
             }
             None => self.fault(
                 wish,
+                Part::Package,
                 match unit {
                     Some(_) => format!("package '{name}' is a draft; publish it first"),
                     None => format!("package '{name}' does not exist in the app"),
@@ -152,7 +153,7 @@ impl Planner<'_> {
                 let what = format!(
                     "environment '{name}' is neither in the specs nor in the app; built in are {built_in}"
                 );
-                self.fault(wish, what);
+                self.fault(wish, Part::Environment, what);
             }
         }
         Ok(found)

@@ -244,7 +244,7 @@ impl Writer {
     }
 
     fn wrong(&mut self, at: &str, what: String) {
-        let cause = Cause { at: self.at(at), what };
+        let cause = Cause::new(self.at(at), what);
         self.spec.causes.push(cause);
     }
 }
