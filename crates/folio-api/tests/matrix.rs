@@ -2,6 +2,7 @@
 //! told the same whatever there is. The endpoints come from the tables that the faces are made from.
 
 mod allowed;
+mod named;
 mod others;
 mod watched;
 
@@ -120,6 +121,7 @@ impl Visitor {
     /// Asks with a body, whose media type is one that the method usually has.
     async fn ask(&self, method: &str, path: &str, body: &str) -> Said {
         let media = match (method, path.starts_with("/api")) {
+            ("PATCH", true) if path.contains("fieldManager=") => "application/apply-patch+yaml",
             ("PATCH", true) => "application/merge-patch+json",
             _ => "application/json",
         };

@@ -12,7 +12,7 @@ mod view;
 
 use folio_model::{
     AppName, Canary, CanaryGuards, CanaryPhase, CanaryPlan, CanaryStage, CanarySubject, Name,
-    Owner, Place, Pointer, Reference, Target, VersionId, percent,
+    Owner, Place, Pointer, Reference, Right, Target, VersionId, percent,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,9 @@ impl Folio {
         let (app, name) = (app.clone(), name.clone());
         if name.as_str() == rollout::NAME {
             return Err(Error::Reserved(name));
+        }
+        for function in new.alias.iter().chain(&new.old).chain([&new.new]) {
+            caller.may_name(Right::Deploy, function).map_err(resolve::Error::from)?;
         }
         self.commit(caller, &app.clone(), move |builder| {
             let before = builder.state.canary(&app, &name)?;

@@ -85,7 +85,7 @@ impl Folio {
         let (half, _) = id.as_bytes().split_at(16);
         let id = RequestId(half.iter().fold(0, |id, byte| id << 8 | u128::from(*byte)));
         let call = Call { id, request, parameters: Vec::new(), original: None, hops: 0, release };
-        let (_, answer) = self.invoke(app, &route::served(function), call).await?;
+        let (_, answer) = self.invoke_within(app, &route::served(function), call).await?;
         let (head, body) = answer.into_parts();
         let max = usize::try_from(self.limits().request_bytes_max).unwrap_or(usize::MAX);
         let whole = Limited::new(body, max).collect().await;

@@ -6,7 +6,9 @@ mod files;
 
 use std::collections::BTreeMap;
 
-use folio_model::{AppName, Content, Digest, Kind, MountPin, PackageSpec, Reference, Snapshot};
+use folio_model::{
+    AppName, Content, Digest, Kind, MountPin, PackageSpec, Reference, Right, Snapshot,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,6 +17,7 @@ pub use self::app::{AppDiffView, UnitChange};
 pub use self::files::{FileChange, FileSide};
 use crate::history;
 use crate::ports::{State, StoreError};
+use crate::request::Caller;
 use crate::resolve::{self, What};
 use crate::view;
 use crate::{Folio, compose};
@@ -53,11 +56,14 @@ impl Folio {
     /// Compares two versions or drafts of one kind.
     pub async fn diff(
         &self,
-        app: &AppName,
-        kind: Kind,
+        caller: &Caller,
+        (app, kind): (&AppName, Kind),
         from: &Reference,
         to: &Reference,
     ) -> Result<DiffView, history::Error> {
+        for reference in [from, to] {
+            caller.may_name(Right::View, reference).map_err(resolve::Error::from)?;
+        }
         let (app, references) = (app.clone(), [from.clone(), to.clone()]);
         let [old, new] = self
             .look(move |state| {

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use folio_model::{
     AppName, Digest, Execution, ExecutionAsked, ExecutionEnd, ExecutionId, ExecutionMode,
-    ExecutionOrigin, ExecutionStatus, Kind, Name, Qualifier, Reference, ReleaseId, Timestamp,
-    UnitKey, UnitUid,
+    ExecutionOrigin, ExecutionStatus, Kind, Name, Qualifier, Reference, ReleaseId, Right,
+    Timestamp, UnitKey, UnitUid,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -28,7 +28,7 @@ use crate::ports::runtime::{Plan, RequestId, RunLimits, Stage};
 use crate::ports::{Begun, ExecutionFilter, Executions, StoreError, Task, TaskOf};
 use crate::request::Caller;
 use crate::serving::Tasks;
-use crate::{Folio, resolve};
+use crate::{Folio, folio, resolve};
 
 /// What the queue calls executions.
 const TOPIC: &str = "execution";
@@ -139,6 +139,7 @@ impl Folio {
         new: NewExecution,
         slot: Option<Timestamp>,
     ) -> Result<Execution, Error> {
+        caller.may_name(Right::Invoke, &new.function).map_err(folio::Error::from)?;
         let record = self.record()?;
         self.check_input(new.input.as_deref())?;
         self.check_text("description", &new.description)?;
@@ -172,10 +173,12 @@ impl Folio {
     /// Says whether an execution could be started now; nothing is recorded.
     pub async fn check_execution(
         &self,
+        caller: &Caller,
         app: &AppName,
         function: &Reference,
         input: Option<&str>,
     ) -> Result<(), Error> {
+        caller.may_name(Right::Invoke, function).map_err(folio::Error::from)?;
         self.record()?;
         self.check_input(input)?;
         self.draw(app, function, None).await?;

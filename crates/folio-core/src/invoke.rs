@@ -169,8 +169,20 @@ impl Folio {
         }
     }
 
-    /// Calls what a reference means now. Returns the version that answered, and the beginning of its answer.
+    /// Calls what a reference means now, for somebody who may call functions of the app that it is written in. Returns
+    /// the version that answered, and the beginning of its answer.
     pub async fn invoke(
+        &self,
+        caller: &Caller,
+        (app, reference): (&AppName, &Reference),
+        call: Call,
+    ) -> Result<(Arc<Plan>, http::Response<Body>), Error> {
+        caller.may_name(Right::Invoke, reference)?;
+        self.invoke_within(app, reference, call).await
+    }
+
+    /// Calls what a reference means now, for what belongs to the app itself.
+    pub(crate) async fn invoke_within(
         &self,
         app: &AppName,
         reference: &Reference,
@@ -195,6 +207,7 @@ impl Folio {
         scale: Scale,
     ) -> Result<(), Error> {
         caller.may(Right::Deploy, Some(app))?;
+        caller.may_name(Right::Deploy, function)?;
         let plan = self.draw(app, function, None).await?;
         if let Some(running) = self.serving.running() {
             running.runtime.scale(&plan, scale);
@@ -238,7 +251,7 @@ impl Folio {
             let folio = folio.clone();
             async move {
                 let reference = Reference { app: None, ..reference };
-                match folio.invoke(&asks.app, &reference, call).await {
+                match folio.invoke_within(&asks.app, &reference, call).await {
                     Ok((_, answer)) => Ok(answer),
                     Err(Error::Call { reason, .. }) => Err(reason),
                     Err(error) => Ok(refusal(&error)),

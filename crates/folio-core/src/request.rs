@@ -84,7 +84,12 @@ impl Caller {
     }
 
     /// Refuses a reference into an app in which they may not do this; one that names no app stays where it is written.
-    pub fn may_name(&self, right: Right, reference: &Reference) -> Result<(), token::Forbidden> {
+    /// Every verb that is given a reference asks this before it looks at anything, so no door has to.
+    pub(crate) fn may_name(
+        &self,
+        right: Right,
+        reference: &Reference,
+    ) -> Result<(), token::Forbidden> {
         reference.app.as_ref().map_or(Ok(()), |app| self.may(right, Some(app)))
     }
 

@@ -1,12 +1,14 @@
 //! Finds what a reference means. Reads only; the one place that turns names into units and versions.
 
 use folio_model::{
-    AppName, Kind, Name, Number, Qualifier, Reference, Share, Subject, Unit, UnitKey, Version,
-    VersionId, VersionKey,
+    AppName, Kind, Name, Number, Qualifier, Reference, Right, Share, Subject, Unit, UnitKey,
+    Version, VersionId, VersionKey,
 };
 
 use crate::ports::{Page, State, StoreError};
+use crate::request::Caller;
 use crate::serving::Unready;
+use crate::token::Forbidden;
 use crate::view::{self, ResolvedView};
 use crate::{Class, Code, Explain, Folio};
 
@@ -88,6 +90,9 @@ pub enum Error {
         /// The alias.
         alias: VersionId,
     },
+    /// They may not name what is in that app.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// What it leads to is not built, or could not be.
     #[error(transparent)]
     Unready(#[from] Unready),
@@ -107,6 +112,7 @@ impl Explain for Error {
             Self::IsDraft { .. } => Code("draft_not_version"),
             Self::Ambiguous { .. } => Code("ambiguous_reference"),
             Self::Split { .. } => Code("alias_is_split"),
+            Self::Forbidden(error) => error.code(),
             Self::Unready(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -115,6 +121,7 @@ impl Explain for Error {
     fn class(&self) -> Class {
         match self {
             Self::Ambiguous { .. } | Self::Split { .. } | Self::IsDraft { .. } => Class::Invalid,
+            Self::Forbidden(error) => error.class(),
             Self::Unready(error) => error.class(),
             Self::Store(error) => error.class(),
             _ => Class::NotFound,
@@ -144,6 +151,7 @@ impl Explain for Error {
             Self::Ambiguous { .. } => Some("write it with `@`".to_owned()),
             Self::NoApp(_) => Some("the app `default` always exists".to_owned()),
             Self::Split { .. } => None,
+            Self::Forbidden(error) => error.hint(),
             Self::Unready(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
@@ -174,10 +182,12 @@ impl Folio {
     /// Says what a reference means right now.
     pub async fn resolve(
         &self,
+        caller: &Caller,
         app: &AppName,
         kind: Kind,
         reference: &Reference,
     ) -> Result<ResolvedView, Error> {
+        caller.may_name(Right::View, reference)?;
         let (app, reference) = (app.clone(), reference.clone());
         self.look(move |state| {
             let Resolved { unit, what } = resolve(state, &app, kind, &reference)?;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use folio_model::{
-    AppName, Kind, Members, Name, Place, Pointer, Qualifier, Reference, Tag, UnitKey, VersionId,
+    AppName, Kind, Members, Name, Place, Pointer, Qualifier, Reference, Right, Tag, UnitKey,
+    VersionId,
 };
 
 use crate::builder::Builder;
@@ -145,6 +146,7 @@ impl Folio {
         functions: Vec<Reference>,
         expect: Option<u64>,
     ) -> Result<Done<TagView>, Error> {
+        may_name(caller, &functions)?;
         let max = self.limits().tag_members_max;
         let (app, tag) = (app.clone(), tag.clone());
         self.commit(caller, &app.clone(), move |builder| {
@@ -170,6 +172,7 @@ impl Folio {
         functions: Vec<Reference>,
         expect: Option<u64>,
     ) -> Result<Done<TagView>, Error> {
+        may_name(caller, &functions)?;
         let max = self.limits().tag_members_max;
         let (app, tag) = (app.clone(), tag.clone());
         self.commit(caller, &app.clone(), move |builder| {
@@ -256,6 +259,10 @@ impl Folio {
 
 fn known(state: &dyn State, app: &AppName) -> Result<(), folio::Error> {
     if state.has_app(app)? { Ok(()) } else { Err(folio::Error::NoApp(app.clone())) }
+}
+
+fn may_name(caller: &Caller, functions: &[Reference]) -> Result<(), resolve::Error> {
+    functions.iter().try_for_each(|function| Ok(caller.may_name(Right::Deploy, function)?))
 }
 
 fn list(functions: &[Reference]) -> String {

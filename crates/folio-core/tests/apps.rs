@@ -19,7 +19,7 @@ async fn an_app_goes_with_all_that_it_has() {
     let targets = vec![AliasTarget { version: "1".parse().unwrap(), weight: FULL_WEIGHT }];
     let alias = (&key, &id("prod"));
     world.folio.point(&world.caller, alias, targets, Expect::Absent).await.unwrap();
-    let to = world.folio.bound_to(&shop, &reference("hello@prod")).await.unwrap();
+    let to = world.folio.bound_to(&world.caller, &shop, &reference("hello@prod")).await.unwrap();
     let terms = NewTerms::Webhook(Webhook::default());
     let hook = NewBinding { to, name: None, description: None, terms };
     world.folio.bind(&world.caller, &shop, hook).await.unwrap();

@@ -28,7 +28,12 @@ use crate::world::{World, app, function, id, refused};
 
 impl Running {
     async fn bound(&self, function: &str, terms: NewTerms) -> BindingView {
-        let to = self.world.folio.bound_to(&app(), &reference(function)).await.unwrap();
+        let to = self
+            .world
+            .folio
+            .bound_to(&self.world.caller, &app(), &reference(function))
+            .await
+            .unwrap();
         self.bound_to(to, terms).await
     }
 
@@ -186,7 +191,7 @@ async fn a_webhook_can_ask_for_a_signature() {
     };
     let signing: Signing = "till/key".parse().unwrap();
     let terms = NewTerms::Webhook(Webhook { signing: Some(signing), ..Webhook::default() });
-    let to = world.folio.bound_to(&app(), &reference("hello")).await.unwrap();
+    let to = world.folio.bound_to(&world.caller, &app(), &reference("hello")).await.unwrap();
     let new = NewBinding { to, name: None, description: None, terms };
     let made = world.folio.bind(&world.caller, &app(), new.clone()).await;
     assert_eq!(refused(made).0, "webhook_secret_missing");

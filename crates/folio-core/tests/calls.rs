@@ -48,7 +48,7 @@ async fn what_leads_nowhere_says_why() {
 async fn a_platform_without_a_runtime_says_so() {
     let world = world().await;
     world.version(&function("hello"), "one", "v1").await;
-    let called = world.folio.invoke(&app(), &reference("hello"), call(0)).await;
+    let called = world.folio.invoke(&world.caller, (&app(), &reference("hello")), call(0)).await;
     assert_eq!(refused(called).0, "environment_unavailable");
 }
 
@@ -56,9 +56,10 @@ async fn a_platform_without_a_runtime_says_so() {
 async fn functions_that_call_one_another_without_end_are_stopped() {
     let running = running().await;
     running.world.version(&function("hello"), "one", "v1").await;
-    let folio = &running.world.folio;
-    assert!(folio.invoke(&app(), &reference("hello"), call(16)).await.is_ok());
-    let called = folio.invoke(&app(), &reference("hello"), call(17)).await;
+    let (folio, caller) = (&running.world.folio, &running.world.caller);
+    let (app, hello) = (app(), reference("hello"));
+    assert!(folio.invoke(caller, (&app, &hello), call(16)).await.is_ok());
+    let called = folio.invoke(caller, (&app, &hello), call(17)).await;
     assert_eq!(refused(called).0, "call_loop");
 }
 

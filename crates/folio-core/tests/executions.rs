@@ -293,7 +293,12 @@ async fn what_is_printed_beyond_the_limit_is_left_out_and_that_is_said() {
     running.world.folio = running.world.folio.with_executions(queue);
     let (plan, _) = {
         running.stub.gate.notify_one();
-        running.world.folio.invoke(&app(), &reference("hello"), call(0)).await.unwrap()
+        running
+            .world
+            .folio
+            .invoke(&running.world.caller, (&app(), &reference("hello")), call(0))
+            .await
+            .unwrap()
     };
     let long = running.begun("hello", ExecutionMode::Async).await;
     let print = async {

@@ -298,7 +298,7 @@ async fn a_comparison_shows_settings_and_lines() {
     world.version(&function("hello"), "one\nsame\n", "v1").await;
     world.version(&function("hello"), "two\nsame\n", "v2").await;
     let (from, to) = ("hello@v1".parse().unwrap(), "hello@v2".parse().unwrap());
-    let diff = world.folio.diff(&app(), Kind::Function, &from, &to).await.unwrap();
+    let diff = world.folio.diff(&world.caller, (&app(), Kind::Function), &from, &to).await.unwrap();
     assert_eq!(diff.fields, []);
     let [file] = &diff.files[..] else { panic!("one file differs") };
     assert_eq!(file.path, "main.js");
@@ -306,7 +306,8 @@ async fn a_comparison_shows_settings_and_lines() {
         file.patch.as_deref(),
         Some("--- a/main.js\n+++ b/main.js\n@@ -1,2 +1,2 @@\n-one\n+two\n same\n")
     );
-    let same = world.folio.diff(&app(), Kind::Function, &from, &from).await.unwrap();
+    let same =
+        world.folio.diff(&world.caller, (&app(), Kind::Function), &from, &from).await.unwrap();
     assert_eq!((same.files, same.fields), (vec![], vec![]));
 }
 

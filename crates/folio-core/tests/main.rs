@@ -20,6 +20,7 @@ mod executions;
 mod history;
 mod moves;
 mod names;
+mod others;
 mod packages;
 mod publishing;
 mod reapplying;

@@ -155,7 +155,7 @@ async fn a_draft_is_no_member_of_a_tag_and_a_split_alias_neither() {
     assert_eq!(refused(tag("hello_qa").await).0, "alias_is_split");
     assert_eq!(tag("hello").await.unwrap().result.members[0].id, id("v2"));
     let (from, to) = ("hello_qa".parse().unwrap(), "hello@v1".parse().unwrap());
-    let diff = world.folio.diff(&app(), Kind::Function, &from, &to).await;
+    let diff = world.folio.diff(&world.caller, (&app(), Kind::Function), &from, &to).await;
     assert_eq!(refused(diff).0, "alias_is_split");
 }
 

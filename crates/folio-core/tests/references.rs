@@ -5,7 +5,10 @@ use folio_model::Kind;
 use crate::world::{World, app, function, refused, world};
 
 async fn check(world: &World, reference: &str, expected: &str) {
-    let resolved = world.folio.resolve(&app(), Kind::Function, &reference.parse().unwrap()).await;
+    let resolved = world
+        .folio
+        .resolve(&world.caller, &app(), Kind::Function, &reference.parse().unwrap())
+        .await;
     let resolved = resolved.unwrap();
     let targets: Vec<_> = resolved.targets.iter().map(|target| target.number.to_string()).collect();
     let what = if resolved.draft { "draft".to_owned() } else { targets.join("+") };
@@ -38,7 +41,8 @@ async fn a_joined_name_that_means_two_things_is_refused() {
     let world = world().await;
     world.version(&function("a"), "one", "b-c").await;
     world.version(&function("a-b"), "one", "c").await;
-    let resolved = world.folio.resolve(&app(), Kind::Function, &"a-b-c".parse().unwrap()).await;
+    let resolved =
+        world.folio.resolve(&world.caller, &app(), Kind::Function, &"a-b-c".parse().unwrap()).await;
     let (code, message) = refused(resolved);
     assert_eq!(code, "ambiguous_reference");
     assert_eq!(message, "`a-b-c` can mean `a@b-c` or `a-b@c`");
@@ -52,7 +56,8 @@ async fn a_wrong_name_suggests_the_nearest() {
         let world = &world;
         async move {
             let kind = Kind::Function;
-            let error = world.folio.resolve(&app(), kind, &reference.parse().unwrap()).await;
+            let error =
+                world.folio.resolve(&world.caller, &app(), kind, &reference.parse().unwrap()).await;
             folio_core::Explain::hint(&error.unwrap_err()).unwrap()
         }
     };

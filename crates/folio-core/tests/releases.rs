@@ -567,7 +567,11 @@ async fn what_functions_call_in_a_request_is_of_the_release_it_was_admitted_to()
         ] {
             for (release, expected) in [(shown.clone(), inside), (None, outside)] {
                 let call = folio_core::ports::runtime::Call { release, ..call(0) };
-                let called = world.folio.invoke(&app(), &reference(target), call).await.unwrap();
+                let called = world
+                    .folio
+                    .invoke(&world.caller, (&app(), &reference(target)), call)
+                    .await
+                    .unwrap();
                 assert_eq!(called.0.at.to_string(), expected, "{target}");
             }
         }

@@ -237,7 +237,8 @@ impl Running {
 
     /// The version that answers a call, or why none does.
     pub(crate) async fn answers(&self, to: &str) -> Result<String, folio_core::invoke::Error> {
-        let called = self.world.folio.invoke(&app(), &reference(to), call(0)).await;
+        let called =
+            self.world.folio.invoke(&self.world.caller, (&app(), &reference(to)), call(0)).await;
         called.map(|(plan, _)| name(&plan))
     }
 }

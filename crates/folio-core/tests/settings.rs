@@ -209,18 +209,22 @@ async fn no_answer_and_no_difference_tells_a_value() {
     let sealed = serde_json::to_string(&done).unwrap();
     assert!(!sealed.contains("hunter") && !sealed.contains("\"sealed\""), "{sealed}");
     let (from, to) = (reference("hello@1"), reference("hello@2"));
-    let diff = world.folio.diff(&app(), Kind::Function, &from, &to).await.unwrap();
+    let diff = world.folio.diff(&world.caller, (&app(), Kind::Function), &from, &to).await.unwrap();
     let [change] = &diff.fields[..] else { panic!("{diff:?}") };
     assert_eq!(change.field, "secrets.db.password");
     let digits =
         |value: &Option<serde_json::Value>| value.as_ref().unwrap().as_str().unwrap().len();
     assert_eq!((digits(&change.from), digits(&change.to)), (12, 12));
     set(&world, "greeting", "two").await.unwrap();
-    let diff = world.folio.diff(&app(), Kind::Function, &to, &reference("hello@3")).await.unwrap();
+    let diff = world
+        .folio
+        .diff(&world.caller, (&app(), Kind::Function), &to, &reference("hello@3"))
+        .await
+        .unwrap();
     assert_eq!(diff.fields[0].field, "configs.shop.greeting");
     assert_eq!(diff.fields[0].to, Some("two".into()));
     let (from, to) = (reference("db@1"), reference("db@2"));
-    let diff = world.folio.diff(&app(), Kind::Secret, &from, &to).await.unwrap();
+    let diff = world.folio.diff(&world.caller, (&app(), Kind::Secret), &from, &to).await.unwrap();
     let fields: Vec<_> = diff.fields.iter().map(|one| one.field.as_str()).collect();
     assert_eq!(fields, ["keys.password.fingerprint"]);
 }

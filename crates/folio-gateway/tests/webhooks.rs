@@ -11,7 +11,7 @@ const NOBODY: &str = "9b0d3f6a-0000-4000-8000-000000000000";
 /// The id of a webhook of the function `echo`.
 async fn webhook(world: &World) -> String {
     let app: AppName = "default".parse().unwrap();
-    let to = world.folio.bound_to(&app, &"echo".parse().unwrap()).await.unwrap();
+    let to = world.folio.bound_to(&caller(), &app, &"echo".parse().unwrap()).await.unwrap();
     let terms = NewTerms::Webhook(Webhook::default());
     let new = NewBinding { to, name: None, description: None, terms };
     world.folio.bind(&caller(), &app, new).await.unwrap().result.id.to_string()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_core::ports::{Page, PendingBuild, SystemClock};
-use folio_core::{Folio, Settings};
+use folio_core::{Caller, Folio, Settings};
 use folio_model::{
     AppName, BuildRecord, Content, Edit, Kind, Layout, Number, Snapshot, UnitKey, VersionKey,
 };
@@ -42,7 +42,7 @@ async fn functions_of_an_older_directory_are_listed_and_resolve() {
     let (_data, folio) = open(directory.path()).await;
     assert_eq!(folio.check().await.unwrap(), [], "nothing is damaged");
 
-    let app = AppName::default_app();
+    let (caller, app) = (Caller::new("ada".parse().unwrap()), AppName::default_app());
     let listed = folio.list(&app, Kind::Function).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
@@ -55,7 +55,8 @@ async fn functions_of_an_older_directory_are_listed_and_resolve() {
     for (reference, id) in
         [("hello", "v1.0.1"), ("hello@prod", "v1.0.0"), ("hello@1", "v1.0.0"), ("tool", "d6vtw")]
     {
-        let found = folio.resolve(&app, Kind::Function, &reference.parse().unwrap()).await.unwrap();
+        let reference = reference.parse().unwrap();
+        let found = folio.resolve(&caller, &app, Kind::Function, &reference).await.unwrap();
         let found = serde_json::to_value(found).unwrap().to_string();
         assert!(found.contains(&format!("\"{id}\"")), "{reference} is {found}");
     }

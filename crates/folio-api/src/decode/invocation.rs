@@ -2,9 +2,9 @@
 
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderName, Method, Uri, header};
-use folio_core::Folio;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, RequestId};
+use folio_core::{Caller, Folio};
 use folio_model::{AppName, Reference, Right};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,6 +40,7 @@ fn root() -> String {
 
 /// A function and the request it shall see.
 pub(crate) struct Invocation {
+    pub(crate) caller: Caller,
     pub(crate) app: AppName,
     pub(crate) function: Reference,
     pub(crate) call: Call,
@@ -62,7 +63,6 @@ impl FromRequest<Folio> for Invocation {
         let id = router::request_number(&request);
         let read = Read::<AppPath, CallQuery>::new(request, folio, Right::Invoke).await?;
         let CallQuery { function, method, path } = read.query;
-        read.caller.may_name(Right::Invoke, &function)?;
         let bad = |what: String| Refusal::bad(what, "see docs/api.md on calling functions");
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| bad(format!("`{method}` is not a method")))?;
@@ -84,7 +84,7 @@ impl FromRequest<Folio> for Invocation {
             hops: 0,
             release: None,
         };
-        Ok(Self { app: read.path.app, function, call })
+        Ok(Self { caller: read.caller, app: read.path.app, function, call })
     }
 }
 

@@ -3,7 +3,7 @@
 use folio_core::Folio;
 use folio_core::binding::{BindingFields, BindingKind, BindingView, NewBinding, NewTerms};
 use folio_core::view::Done;
-use folio_model::{Right, Webhook};
+use folio_model::Webhook;
 
 use super::Outcome;
 use crate::decode::{AppPath, Ask, BindingPath, Change, Given, Nothing};
@@ -37,8 +37,7 @@ pub(crate) async fn create_job(
 ) -> Outcome<Created<BindingView>> {
     change.unconditional()?;
     let (app, Given(new)) = (&change.path.app, &change.body);
-    change.caller.may_name(Right::Deploy, &new.function)?;
-    let to = folio.bound_to(app, &new.function).await?;
+    let to = folio.bound_to(&change.caller, app, &new.function).await?;
     let terms = NewTerms::Job(new.times());
     let new = NewBinding { to, name: new.name.clone(), description: None, terms };
     Ok(Created(folio.bind(&change.caller, app, new).await?))
@@ -50,8 +49,7 @@ pub(crate) async fn create_webhook(
 ) -> Outcome<Created<BindingView>> {
     change.unconditional()?;
     let (app, Given(new)) = (&change.path.app, &change.body);
-    change.caller.may_name(Right::Deploy, &new.function)?;
-    let to = folio.bound_to(app, &new.function).await?;
+    let to = folio.bound_to(&change.caller, app, &new.function).await?;
     let (calls_per_minute_max, signing) = (new.calls_per_minute_max, new.signing.clone());
     let terms = NewTerms::Webhook(Webhook { calls_per_minute_max, signing });
     let new = NewBinding { to, name: None, description: new.description.clone(), terms };
@@ -77,10 +75,7 @@ pub(crate) async fn update_webhook(
     change.unconditional()?;
     let Given(new) = &change.body;
     let to = match &new.function {
-        Some(function) => {
-            change.caller.may_name(Right::Deploy, function)?;
-            Some(folio.bound_to(&change.path.app, function).await?)
-        }
+        Some(function) => Some(folio.bound_to(&change.caller, &change.path.app, function).await?),
         None => None,
     };
     let (calls_per_minute_max, signing) = (new.calls_per_minute_max, new.signing.clone());

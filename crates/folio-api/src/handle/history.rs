@@ -6,7 +6,7 @@ use folio_core::history::{LogLine, Moment};
 use folio_core::release::AppVersionView;
 use folio_core::undo::Undone;
 use folio_core::view::{AppView, Done, ResolvedView};
-use folio_model::{Number, Right};
+use folio_model::Number;
 
 use super::Outcome;
 use crate::decode::{
@@ -21,15 +21,12 @@ pub(crate) async fn resolve(
     ask: Ask<AppPath, ReferenceQuery>,
 ) -> Outcome<Answer<ResolvedView>> {
     let ReferenceQuery { reference, kind } = ask.query;
-    ask.caller.may_name(Right::View, &reference)?;
-    Ok(Answer(folio.resolve(&ask.path.app, kind, &reference).await?))
+    Ok(Answer(folio.resolve(&ask.caller, &ask.path.app, kind, &reference).await?))
 }
 
 pub(crate) async fn diff(folio: Folio, ask: Ask<AppPath, DiffQuery>) -> Outcome<Answer<DiffView>> {
     let DiffQuery { kind, from, to } = ask.query;
-    ask.caller.may_name(Right::View, &from)?;
-    ask.caller.may_name(Right::View, &to)?;
-    Ok(Answer(folio.diff(&ask.path.app, kind, &from, &to).await?))
+    Ok(Answer(folio.diff(&ask.caller, (&ask.path.app, kind), &from, &to).await?))
 }
 
 pub(crate) async fn app_versions(

@@ -17,7 +17,8 @@ use crate::wire::{BuildPart, Items};
 const BUILD_WAIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) async fn invoke(folio: Folio, asked: Invocation) -> Outcome<Answered> {
-    let (plan, answer) = folio.invoke(&asked.app, &asked.function, asked.call).await?;
+    let (plan, answer) =
+        folio.invoke(&asked.caller, (&asked.app, &asked.function), asked.call).await?;
     Ok(Answered::new(&plan, answer))
 }
 

@@ -3,7 +3,6 @@
 use folio_core::Folio;
 use folio_core::moves::{TagMove, TagName};
 use folio_core::view::{Done, TagView};
-use folio_model::Right;
 
 use super::Outcome;
 use crate::decode::{AppPath, Ask, Change, Given, MemberPath, Nothing, TagPath};
@@ -24,9 +23,6 @@ pub(crate) async fn add(
     change: Change<TagPath, Nothing, Given<NewMembers>>,
 ) -> Outcome<Answer<Done<TagView>>> {
     let expect = change.revision()?;
-    for function in &change.body.0.functions {
-        change.caller.may_name(Right::Deploy, function)?;
-    }
     let tag = (&change.path.app, &change.path.tag);
     Ok(Answer(folio.tag(&change.caller, tag, change.body.0.functions, expect).await?))
 }

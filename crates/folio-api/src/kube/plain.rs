@@ -71,7 +71,7 @@ async fn step(
         _ => Seen::Revision,
     };
     let seeing = |status| (status, seen);
-    name_new(asked, verb, mapping, &mut after).map_err(seeing)?;
+    name_new(asked, before.as_ref(), mapping, &mut after).map_err(seeing)?;
     let name = after["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     check(asked, &name, before.as_ref(), &after).map_err(seeing)?;
     if verb == "create" && !mapping.draws_names() {
@@ -102,17 +102,18 @@ async fn step(
     Ok(with_warnings((code, Json(shown)).into_response(), &warnings))
 }
 
-/// Sees to the name of a new object.
+/// Sees to the name of a new object. Applying makes one under the name in the path.
 fn name_new(
     asked: &Asked,
-    verb: &str,
+    before: Option<&Value>,
     mapping: &dyn Mapping,
     after: &mut Value,
 ) -> Result<(), Status> {
     let metadata = &after["metadata"];
-    let is_named = metadata["name"].as_str().is_some_and(|name| !name.is_empty());
+    let given = asked.target.name.as_deref().or(metadata["name"].as_str());
+    let is_named = given.is_some_and(|name| !name.is_empty());
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
-    match (verb == "create" && mapping.draws_names(), is_named) {
+    match (before.is_none() && mapping.draws_names(), is_named) {
         (true, true) => {
             let kind = asked.target.resource.kind;
             let what = format!(

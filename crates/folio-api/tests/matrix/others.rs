@@ -11,10 +11,10 @@ use super::*;
 const OTHER: &str = "sesame";
 
 /// What there is in the other app, by what paths call it.
-type Known = BTreeMap<&'static str, String>;
+pub(super) type Known = BTreeMap<&'static str, String>;
 
 /// Fills the other app with one of everything.
-async fn fill(world: &World) -> Known {
+pub(super) async fn fill(world: &World) -> Known {
     for app in [OWN, OTHER] {
         world.post("/folio/v1/apps", json!({ "name": app })).await.made();
     }
@@ -83,7 +83,7 @@ fn path(template: &str, app: &str, known: Option<&Known>) -> String {
 }
 
 /// An answer without what was in the question, and without what no two answers share.
-fn bare(said: Said, path: &str) -> Said {
+pub(super) fn bare(said: Said, path: &str) -> Said {
     let mut text = said.text;
     // The longest first: a name may be part of another.
     let mut words: Vec<_> =

@@ -64,8 +64,9 @@ impl Grown {
         self.publish.push(watch.elapsed());
         let number = 1 + self.resolve.len() % 90;
         let reference = format!("history@{number}").parse().expect("a reference");
+        let (caller, app) = (world::caller(), AppName::default_app());
         let watch = start();
-        let resolved = self.folio.resolve(&AppName::default_app(), Kind::Package, &reference).await;
+        let resolved = self.folio.resolve(&caller, &app, Kind::Package, &reference).await;
         resolved.expect("a version");
         self.resolve.push(watch.elapsed());
     }

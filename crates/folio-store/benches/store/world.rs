@@ -27,6 +27,11 @@ pub(crate) fn package(name: &str) -> UnitKey {
     UnitKey { app: AppName::default_app(), kind: Kind::Package, name }
 }
 
+/// Who asks for everything that is measured.
+pub(crate) fn caller() -> Caller {
+    Caller::new("bench".parse().expect("a name"))
+}
+
 /// Publishes content as a new version.
 pub(crate) async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
     let fields = Fields {
@@ -35,6 +40,5 @@ pub(crate) async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
         ..Fields::default()
     };
     let request = Publish::fresh(fields);
-    let caller = Caller::new("bench".parse().expect("a name"));
-    folio.publish(&caller, key, request).await.expect("a published version");
+    folio.publish(&caller(), key, request).await.expect("a published version");
 }

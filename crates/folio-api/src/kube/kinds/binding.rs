@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use folio_core::binding::{BindingKind, BindingView};
-use folio_model::{BoundTo, Name, Pointer, Reference, Right};
+use folio_model::{BoundTo, Name, Pointer, Reference};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -50,8 +50,7 @@ pub(super) fn id(item: &Item) -> Option<Uuid> {
 
 /// What a function in the words of a spec means, if whoever says it may name it.
 pub(super) async fn to(put: &Put<'_>, function: &Reference) -> Result<BoundTo, Status> {
-    put.caller.may_name(Right::Deploy, function)?;
-    Ok(put.folio.bound_to(put.app()?, function).await?)
+    Ok(put.folio.bound_to(put.caller, put.app()?, function).await?)
 }
 
 /// Whether a part of the spec is to be other than it is.

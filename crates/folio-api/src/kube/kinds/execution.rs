@@ -94,8 +94,18 @@ async fn start(put: &Put<'_>) -> Result<Made, Status> {
         other => Some(other.to_string()),
     };
     let mode = mode.unwrap_or(ExecutionMode::Async);
+    let elsewhere = function.app.clone().filter(|app| put.app().is_ok_and(|own| own != app));
+    if put.is_dry() || elsewhere.is_some() {
+        put.folio.check_execution(put.caller, put.app()?, &function, input.as_deref()).await?;
+    }
+    // An object is in the namespace that it is made in, and an execution in the app of its function.
+    if let Some(app) = elsewhere {
+        let what = format!(
+            "\"{function}\": a function of another app runs there; make it with `-n {app}`"
+        );
+        return Err(Put::wrong("spec.function", what));
+    }
     if put.is_dry() {
-        put.folio.check_execution(put.app()?, &function, input.as_deref()).await?;
         return Ok(Made::default());
     }
     let origin = ExecutionOrigin::Request;
