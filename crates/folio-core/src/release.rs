@@ -27,7 +27,7 @@ use folio_model::{
 pub(crate) use self::aside::refuse as refuse_aside;
 pub use self::error::Error;
 pub use self::live::LiveMove;
-pub use self::make::{OverLimit, PinnedAt, Released};
+pub use self::make::{OverLimit, PinnedAt, Released, Remark};
 pub(crate) use self::make::{expire, make};
 pub use self::policy::{Keeping, PolicyChange, PolicyPart};
 pub use self::removal::{Deletion, ExpiredRelease, Expiry, KeptRelease};

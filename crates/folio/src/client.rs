@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use folio_core::release::Released;
+use folio_core::release::{Released, Remark};
 use folio_model::{Git, ReleaseId};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, Url};
@@ -321,33 +321,18 @@ impl Wishes {
 /// Reads the answer to a change, and says what its release did.
 fn noticed<T: DeserializeOwned>(answer: Value) -> Result<T> {
     if let Some(released) = answer.get("release").filter(|released| released.is_object()) {
-        notice(serde_json::from_value(released.clone()).context(NOT_UNDERSTOOD)?);
+        notice(&serde_json::from_value(released.clone()).context(NOT_UNDERSTOOD)?);
     }
     serde_json::from_value(answer).context(NOT_UNDERSTOOD)
 }
 
 /// Says what a release did that its author may not expect.
-fn notice(released: Released) {
-    let Released { id, pinned, unreleased, expired: _, over_limit, aside: _ } = released;
-    if unreleased > 0 {
-        let versions = if unreleased == 1 { "version" } else { "versions" };
-        output::talk(&format!("release {id} includes {unreleased} unreleased app {versions}"));
-    }
-    if let Some(pinned) = pinned {
-        let releases = output::list(&pinned.releases);
-        let why = pinned.reason.map(|why| format!(" ({why})")).unwrap_or_default();
-        let since = output::moment(pinned.since);
-        output::talk(&format!(
-            "release {id} is not live: live is pinned at {releases} since {since}{why}"
-        ));
-        output::talk("hint: `folio release follow` makes it live, and `--promote` the next one");
-    }
-    if let Some(over) = over_limit {
-        let kept = output::list(&over.kept_by);
-        output::talk(&format!(
-            "over limit: {} releases, the plan allows {}; kept by {kept}",
-            over.accessible, over.limit
-        ));
+fn notice(released: &Released) {
+    for Remark { text, hint } in released.remarks() {
+        output::talk(&text);
+        if let Some(hint) = hint {
+            output::talk(&format!("hint: {hint}"));
+        }
     }
 }
 

@@ -130,6 +130,48 @@ impl Released {
     }
 }
 
+/// Something about a change that its author may not expect, and what can be done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// What.
+    pub text: String,
+    /// What to do.
+    pub hint: Option<&'static str>,
+}
+
+impl Released {
+    /// What it did that the author of the change may not expect.
+    pub fn remarks(&self) -> Vec<Remark> {
+        let (id, unreleased) = (&self.id, self.unreleased);
+        let brings = (unreleased > 0).then(|| {
+            let versions = if unreleased == 1 { "version" } else { "versions" };
+            let text = format!("release {id} includes {unreleased} unreleased app {versions}");
+            Remark { text, hint: None }
+        });
+        let stays = self.pinned.as_ref().map(|pinned| {
+            let releases: Vec<_> = pinned.releases.iter().map(ReleaseId::as_str).collect();
+            let since = pinned.since.strftime("%Y-%m-%d %H:%M:%S");
+            let why = pinned.reason.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let text = format!(
+                "release {id} is not live: live is pinned at {} since {since}{why}",
+                releases.join(", ")
+            );
+            let hint = "`folio release follow` makes it live, and `--promote` the next one";
+            Remark { text, hint: Some(hint) }
+        });
+        let over = self.over_limit.as_ref().map(|over| {
+            let text = format!(
+                "over limit: {} releases, the plan allows {}; kept by {}",
+                over.accessible,
+                over.limit,
+                over.kept_by.join(", ")
+            );
+            Remark { text, hint: None }
+        });
+        [brings, stays, over].into_iter().flatten().collect()
+    }
+}
+
 impl PinnedAt {
     pub(crate) fn of(live: &Live) -> Self {
         let releases = live.shares.iter().map(|share| share.release.clone()).collect();
