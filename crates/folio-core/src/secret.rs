@@ -109,6 +109,16 @@ impl Folio {
         .await
     }
 
+    /// What stands for a value of a secret wherever people look. Nothing is kept of it.
+    pub fn fingerprint(
+        &self,
+        key: &UnitKey,
+        name: &SecretKey,
+        value: &Plaintext,
+    ) -> Result<Fingerprint, Error> {
+        Ok(self.vault.seal(place(key, name), value)?.fingerprint)
+    }
+
     /// Gives a secret another name, and a new version to each function that names it. What is published keeps the
     /// name it froze.
     pub async fn rename_secret(

@@ -14,6 +14,7 @@ mod rest;
 pub(crate) mod rules;
 mod settings;
 mod unit;
+mod veiled;
 mod words;
 pub mod write;
 
@@ -26,7 +27,9 @@ pub use self::parts::{Part, Words, path_of};
 pub use self::places::Places;
 pub use self::pointer::{AliasAsked, AskedVersion, CanaryAsked, PointerAsked, pointer};
 pub use self::rest::without;
+pub use self::rules::{LITERAL_BYTES_MAX, check_literal};
 pub use self::unit::{Contents, Unit, unit};
+pub use self::veiled::veiled;
 pub use self::words::{ASKED, Asked};
 use crate::manifest::{Manifest, ManifestError};
 
