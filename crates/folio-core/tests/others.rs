@@ -59,7 +59,7 @@ async fn told(running: &Running, role: Role, named: &Reference) -> Vec<(&'static
 
 #[track_caller]
 fn says<T: Debug, E: Explain>(result: Result<T, E>) -> (&'static str, String) {
-    let error = result.err().expect("what is in another app is not for them");
+    let error = result.expect_err("what is in another app is not for them");
     (error.code().0, error.to_string())
 }
 
