@@ -6,6 +6,7 @@ mod bad_input;
 mod bindings;
 mod convert;
 mod happening;
+mod ill_formed;
 mod mutations;
 mod objects;
 mod paging;

@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+pub use folio_kinds::spec::LITERAL_BYTES_MAX;
 use folio_kinds::{Manifest, mapping};
 use folio_model::{Content, Kind, PackageSpec, Snapshot};
 use serde_json::{Map, Value, json};
@@ -88,9 +89,6 @@ pub fn tag(tag: &TagView) -> Value {
     let references: Vec<_> = members.map(|name| json!({ "type": "name", "name": name })).collect();
     json!({ "kind": "Tag", "metadata": { "name": tag.name }, "spec": { "functionref": references } })
 }
-
-/// The largest archive that an object holds itself, as in Fission.
-pub const LITERAL_BYTES_MAX: usize = 256 * 1024;
 
 /// A version as an object of its own, in Fission's form: called after its unit and id, and marked as versioned.
 pub fn version(version: &VersionView) -> Value {

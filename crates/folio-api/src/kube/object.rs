@@ -13,7 +13,7 @@ use super::resource::Resource;
 use super::status::Status;
 
 /// Files up to here are shown in the manifest itself.
-pub(crate) const LITERAL_BYTES_MAX: u64 = 256 * 1024;
+const LITERAL_BYTES_MAX: u64 = spec::LITERAL_BYTES_MAX as u64;
 
 /// The annotation that has what is applied published.
 pub(crate) const PUBLISH: &str = "folio.dev/publish";

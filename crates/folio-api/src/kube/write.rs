@@ -11,6 +11,7 @@ use folio_core::object::ObjectView;
 use folio_core::request::{ContentRef, Run};
 use folio_core::view::Done;
 use folio_core::{Caller, Folio};
+use folio_kinds::spec;
 use folio_model::{Content, Kind, Labels, Snapshot, UnitKey};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -376,6 +377,8 @@ impl Write<'_> {
         }
         let text = |key: &str| part[key].as_str().filter(|text| !text.is_empty());
         if let Some(literal) = text("literal") {
+            spec::check_literal(side, literal)
+                .map_err(|wrong| Status::invalid(&wrong.path, wrong.to_string()))?;
             let bare: String = literal.split_whitespace().collect();
             let bytes = BASE64.decode(bare).map_err(|error| {
                 Status::invalid(&field, format!("{field}.literal: Invalid value: {error}"))

@@ -7,8 +7,8 @@ use hub::serde_json::json;
 use crate::FISSION_VERSION;
 use crate::manifest::Mismatch;
 
-/// Bytes that an archive inside a manifest has at most.
-const LITERAL_BYTES_MAX: usize = 256 * 1024;
+/// Bytes that an archive inside a manifest has at most, as in Fission.
+pub const LITERAL_BYTES_MAX: usize = 256 * 1024;
 
 /// The words that a property of a kind may have. It may be empty as well.
 const WORDS: [(&str, &str, &[&str]); 8] = [
@@ -89,19 +89,26 @@ fn function(manifest: &Value, found: &mut Vec<Mismatch>) {
 fn archive(manifest: &Value, side: &str, found: &mut Vec<Mismatch>) {
     let Some(part) = manifest.pointer(&format!("/spec/{side}")) else { return };
     let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
-    let bytes = decoded_bytes(text("literal"));
-    if bytes > LITERAL_BYTES_MAX {
-        found.push(Mismatch {
-            path: format!("spec.{side}.literal"),
-            expected: format!("at most {LITERAL_BYTES_MAX} bytes; put more into an archive"),
-            found: format!("{bytes} bytes"),
-        });
-    }
+    found.extend(check_literal(side, text("literal")).err());
     let kinds = ["literal", "url", "oci"];
     if !text("type").is_empty() && !kinds.contains(&text("type")) {
         let (path, expected) = (format!("spec.{side}.type"), one_of(&kinds));
         found.push(Mismatch { path, expected, found: format!("\"{}\"", text("type")) });
     }
+}
+
+/// Refuses an archive inside a manifest, in base64, that is larger than one may be. For whoever takes it out of its
+/// manifest before that is checked.
+pub fn check_literal(side: &str, literal: &str) -> Result<(), Mismatch> {
+    let bytes = decoded_bytes(literal);
+    if bytes <= LITERAL_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Mismatch {
+        path: format!("spec.{side}.literal"),
+        expected: format!("at most {LITERAL_BYTES_MAX} bytes; put more into an archive"),
+        found: format!("{bytes} bytes"),
+    })
 }
 
 /// How many bytes a text in base64 stands for. Whether it is one is found out by whoever reads it.
