@@ -16,19 +16,41 @@ use super::{Asked, body, by, plain};
 /// What may become of what an object holds.
 const POLICIES: [&str; 3] = ["Background", "Foreground", "Orphan"];
 
+/// An option: where it is, whether a value fits it, and what such a value is called.
+type Typed = (&'static str, fn(&Value) -> bool, &'static str);
+
+/// The types of the options.
+const TYPES: [Typed; 8] = [
+    ("/kind", Value::is_string, "text"),
+    ("/apiVersion", Value::is_string, "text"),
+    ("/propagationPolicy", Value::is_string, "text"),
+    ("/gracePeriodSeconds", Value::is_i64, "whole number"),
+    ("/orphanDependents", Value::is_boolean, "boolean"),
+    ("/preconditions", Value::is_object, "map"),
+    ("/preconditions/uid", Value::is_string, "text"),
+    ("/preconditions/resourceVersion", Value::is_string, "text"),
+];
+
 /// `DELETE` of an object, or of all that are selected.
 pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
     let options = body::options(&asked.parts.headers, &asked.bytes)?;
+    sound(&options)?;
     let dry = rehearses(&options)? || asked.query.dry_run;
     let mut caller = by(asked.caller.clone(), &asked.parts);
     caller.run = if dry { Run::Dry } else { Run::Real };
     let policy = options["propagationPolicy"].as_str().or(asked.query.propagation.as_deref());
+    if let Some(policy) = policy.filter(|policy| !POLICIES.contains(policy)) {
+        let what = format!(
+            "propagationPolicy: Unsupported value: \"{policy}\": supported values: \"Background\", \"Foreground\", \"Orphan\""
+        );
+        return Err(Status::invalid("propagationPolicy", what));
+    }
     // Who waits for everything below to go wants it gone.
     let cascade = if policy == Some("Foreground") { Cascade::Yes } else { Cascade::No };
     match asked.target.name.clone() {
         Some(name) => {
             let found = read::one(&asked.folio, &asked.target, &name).await?;
-            check(&asked, &options, &found)?;
+            check(&asked, &options, &found, &name)?;
             remove(&asked, &caller, &name, cascade).await?;
             let details = json!({
                 "name": name, "group": asked.target.resource.group, "kind": asked.target.resource.plural,
@@ -43,6 +65,10 @@ pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
         None => {
             let pages = &asked.feed.pages;
             let listed = read::list(&asked.folio, pages, &asked.target, &asked.query).await?;
+            for found in &listed.items {
+                let name = found["metadata"]["name"].as_str().unwrap_or_default();
+                check(&asked, &options, found, name)?;
+            }
             // A refusal changes nothing, so what is in the way of one is found before the first goes.
             let rehearsal = Caller { run: Run::Dry, ..caller.clone() };
             remove_all(&asked, &rehearsal, &listed.items, cascade).await?;
@@ -54,22 +80,24 @@ pub(super) async fn delete(asked: Asked) -> Result<Response, Status> {
     }
 }
 
-/// Whether the options want the deletion rehearsed only. Options that make no sense are refused: whoever misspells a
-/// rehearsal wants nothing deleted.
-fn rehearses(options: &Value) -> Result<bool, Status> {
-    if !matches!(options["kind"].as_str(), None | Some("" | "DeleteOptions")) {
+/// Refuses options that make no sense: whoever misspells a condition wants nothing deleted without it.
+fn sound(options: &Value) -> Result<(), Status> {
+    if !matches!(options["kind"].as_str().unwrap_or_default(), "" | "DeleteOptions") {
         return Err(Status::bad_request("the body of a DELETE is a DeleteOptions"));
     }
-    match &options["propagationPolicy"] {
-        Value::Null => {}
-        Value::String(policy) if POLICIES.contains(&policy.as_str()) => {}
-        other => {
-            let what = format!(
-                "propagationPolicy: Unsupported value: {other}: supported values: \"Background\", \"Foreground\", \"Orphan\""
-            );
-            return Err(Status::invalid("propagationPolicy", what));
+    for (pointer, fits, what) in TYPES {
+        let found = options.pointer(pointer).filter(|found| !found.is_null() && !fits(found));
+        if let Some(found) = found {
+            let field = pointer.trim_start_matches('/').replace('/', ".");
+            let message = format!("`{field}` of the options of a DELETE is no {what}: {found}");
+            return Err(Status::bad_request(message));
         }
     }
+    Ok(())
+}
+
+/// Whether the options want the deletion rehearsed only.
+fn rehearses(options: &Value) -> Result<bool, Status> {
     let wrong = || Status::bad_request("`dryRun` is a list of words, of which there is `All`");
     match &options["dryRun"] {
         Value::Null => Ok(false),
@@ -81,11 +109,10 @@ fn rehearses(options: &Value) -> Result<bool, Status> {
 }
 
 /// Whether the object is the one that is meant.
-fn check(asked: &Asked, options: &Value, found: &Value) -> Result<(), Status> {
+fn check(asked: &Asked, options: &Value, found: &Value, name: &str) -> Result<(), Status> {
     for key in ["uid", "resourceVersion"] {
         let (wanted, is) = (&options["preconditions"][key], &found["metadata"][key]);
         if wanted.is_string() && wanted != is {
-            let name = asked.target.name.as_deref().unwrap_or_default();
             let what = format!(
                 "Operation cannot be fulfilled on {} \"{name}\": the {key} in the precondition ({wanted}) does not match the {key} in record ({is})",
                 asked.target.resource.qualified()

@@ -86,7 +86,9 @@ impl Query {
             "fieldValidation" => self.validation = Some(validation(value)?),
             "force" => self.force = flag()?,
             "includeObject" => self.whole_rows = value == "Object",
-            "propagationPolicy" => self.propagation = Some(value.to_owned()),
+            "propagationPolicy" => {
+                self.propagation = Some(value.to_owned()).filter(|policy| !policy.is_empty());
+            }
             _ => {}
         }
         Ok(())

@@ -42,16 +42,18 @@ const FIELDS: [&str; 9] = [
 
 impl Labels {
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
-        let mut requirements = Vec::new();
-        for part in split(text).into_iter().map(str::trim).filter(|part| !part.is_empty()) {
-            let requirement = requirement(part).ok_or_else(|| {
-                Status::bad_request(format!(
-                    "unable to parse requirement: `{part}` of labelSelector"
-                ))
-            })?;
-            requirements.push(requirement);
+        if text.trim().is_empty() {
+            return Ok(Self::default());
         }
-        Ok(Self(requirements))
+        // A part that says nothing is a mistake: taken for no requirement, it would select everything.
+        let parsed = split(text).into_iter().map(str::trim).map(|part| {
+            requirement(part).ok_or_else(|| {
+                let what =
+                    format!("unable to parse requirement: `{part}` of labelSelector `{text}`");
+                Status::bad_request(what)
+            })
+        });
+        parsed.collect::<Result<_, _>>().map(Self)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -107,7 +109,8 @@ fn requirement(part: &str) -> Option<Requirement> {
         return made(key, Test::In(one(value)?));
     }
     if let Some(rest) = part.strip_suffix(')') {
-        let (head, values) = rest.split_once('(')?;
+        let (head, values) =
+            rest.split_once('(').filter(|(_, values)| !values.trim().is_empty())?;
         let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
         if !values.iter().all(|value| is_value(value)) {
             return None;
@@ -127,11 +130,14 @@ fn requirement(part: &str) -> Option<Requirement> {
 }
 
 /// Whether a text can be the key of a label: a name, perhaps below a domain.
-fn is_key(text: &str) -> bool {
+pub(crate) fn is_key(text: &str) -> bool {
     let (domain, name) = text.rsplit_once('/').map_or((None, text), |(a, b)| (Some(a), b));
-    let is_domain = |domain: &str| {
-        domain.len() <= 253 && domain.split('.').all(|part| !part.is_empty() && is_value(part))
+    let is_part = |part: &str| {
+        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let ends = part.starts_with('-') || part.ends_with('-');
+        !part.is_empty() && part.chars().all(known) && !ends
     };
+    let is_domain = |domain: &str| domain.len() <= 253 && domain.split('.').all(is_part);
     !name.is_empty() && is_value(name) && domain.is_none_or(is_domain)
 }
 
@@ -148,7 +154,10 @@ pub(crate) fn is_value(text: &str) -> bool {
 impl Fields {
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
         let mut tests = Vec::new();
-        for part in text.split(',').filter(|part| !part.is_empty()) {
+        if text.is_empty() {
+            return Ok(Self(tests));
+        }
+        for part in text.split(',') {
             let (key, value, is) = if let Some((key, value)) = part.split_once("!=") {
                 (key, value, false)
             } else if let Some((key, value)) =
@@ -204,7 +213,10 @@ mod tests {
     fn labels_are_compared() {
         for selector in [
             "",
+            " ",
             "app=shop",
+            "app in (,shop)",
+            "none!=",
             "app==shop,tier",
             "app in (a, shop)",
             "!none",
@@ -223,12 +235,36 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for selector in [
-            "a=b=c d", "(", "a in b", "a in (b", "=x", "a of (b)", "a=ü", "-a", "a/b/c", "/a",
-            "a/", "a b",
+            "a=b=c d",
+            "(",
+            "a in b",
+            "a in (b",
+            "=x",
+            "a of (b)",
+            "a=ü",
+            "-a",
+            "a/b/c",
+            "/a",
+            "a/",
+            "a b",
+            ",",
+            ",,",
+            " , ",
+            "a,",
+            ",a",
+            "a,,b",
+            "a,b,",
+            "a in ()",
+            "a notin ( )",
+            "!",
+            "A.b/c",
+            "-a.b/c",
         ] {
             assert!(Labels::parse(selector).is_err(), "{selector}");
         }
-        for selector in ["metadata.name", "spec.environment=x"] {
+        for selector in
+            ["metadata.name", "spec.environment=x", ",", "metadata.name=a,", ",metadata.name=a"]
+        {
             assert!(Fields::parse(selector).is_err(), "{selector}");
         }
     }
