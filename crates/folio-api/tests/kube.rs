@@ -11,6 +11,7 @@ mod mutations;
 mod objects;
 mod paging;
 mod reading;
+mod sameness;
 mod telling;
 mod watching;
 mod writing;

@@ -1,16 +1,19 @@
 //! What must hold for any object that is put, whatever it says.
 
+mod metadata;
+
 use folio_kinds::{Manifest, ManifestError, spec};
 use serde_json::Value;
 
+pub(crate) use self::metadata::metadata;
 use super::query::{Query, Validation, revision};
 use super::repeated;
-use super::selector::is_value;
 use super::status::{Cause, Status};
 use super::target::Target;
 
-/// Bytes that all annotations have at most.
-const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
+/// What is wrong with a new object that names the revision of one.
+pub(crate) const NEW_HAS_REVISION: &str =
+    "resourceVersion should not be set on objects to be created";
 
 /// The name of an object.
 pub(crate) fn name(object: &Value) -> Result<&str, Status> {
@@ -23,23 +26,7 @@ pub(crate) fn name(object: &Value) -> Result<&str, Status> {
 
 /// Whether an object is what the path says it is.
 pub(crate) fn identity(target: &Target, expected: &str, object: &Value) -> Result<(), Status> {
-    let text = |key: &str| object[key].as_str().unwrap_or_default();
-    let version = target.api_version();
-    if !text("apiVersion").is_empty() && text("apiVersion") != version {
-        let what = format!(
-            "the API version in the data ({}) does not match the expected API version ({version})",
-            text("apiVersion")
-        );
-        return Err(Status::bad_request(what));
-    }
-    let kind = target.resource.kind;
-    if !text("kind").is_empty() && text("kind") != kind {
-        let what = format!(
-            "the kind in the data ({}) does not match the expected kind ({kind})",
-            text("kind")
-        );
-        return Err(Status::bad_request(what));
-    }
+    sort(target, object)?;
     let metadata = |key: &str| object["metadata"][key].as_str().filter(|text| !text.is_empty());
     if let Some(found) = metadata("name").filter(|found| *found != expected) {
         let what = format!(
@@ -58,46 +45,82 @@ pub(crate) fn identity(target: &Target, expected: &str, object: &Value) -> Resul
     Ok(())
 }
 
-/// Whether labels and annotations are such.
-pub(crate) fn metadata(object: &Value) -> Result<(), Status> {
-    if !object["metadata"].is_object() {
-        return Err(Status::invalid("metadata", "metadata: Required value"));
-    }
-    let mut bytes = 0;
-    for of in ["labels", "annotations"] {
-        let field = format!("metadata.{of}");
-        let Some(found) = object["metadata"].get(of).filter(|found| !found.is_null()) else {
-            continue;
-        };
-        let wrong =
-            |what: String| Status::invalid(&field, format!("{field}: Invalid value: {what}"));
-        let Value::Object(entries) = found else {
-            let what = format!("{field}: Invalid type: it is no map of texts");
-            return Err(Status::invalid(&field, what));
-        };
-        for (key, value) in entries {
-            let Value::String(text) = value else {
-                let what = format!("{field}: Invalid type: the value of `{key}` is no text");
-                return Err(Status::invalid(&field, what));
-            };
-            if key.is_empty() || key.len() > 317 || key.chars().any(char::is_control) {
-                return Err(wrong(format!("`{key}` is no name")));
+/// Whether an object is of the version and kind that the path says. In Kubernetes' own group the path is enough, as
+/// there.
+fn sort(target: &Target, object: &Value) -> Result<(), Status> {
+    let (version, kind) = (target.api_version(), target.resource.kind);
+    for (key, called, expected) in
+        [("apiVersion", "API version", version.as_str()), ("kind", "kind", kind)]
+    {
+        let what = match &object[key] {
+            Value::String(found) if found == expected => continue,
+            Value::String(found) if !found.is_empty() => format!(
+                "the {called} in the data ({found}) does not match the expected {called} ({expected})"
+            ),
+            Value::Null | Value::String(_) if target.resource.group.is_empty() => continue,
+            Value::Null | Value::String(_) => {
+                let what = target.resource.qualified();
+                format!("`{key}` is missing: the body of a request for {what} says `{expected}`")
             }
-            if of == "labels" && !is_value(text) {
-                return Err(wrong(format!(
-                    "\"{text}\": a label has at most 63 letters, digits, `-`, `_` and `.`"
-                )));
-            }
-            bytes += if of == "annotations" { key.len() + text.len() } else { 0 };
-        }
-    }
-    if bytes > ANNOTATIONS_BYTES_MAX {
-        let what = format!(
-            "metadata.annotations: Too long: may not be more than {ANNOTATIONS_BYTES_MAX} bytes"
-        );
-        return Err(Status::invalid("metadata.annotations", what));
+            other => format!("`{key}` is no text: {other}; it says `{expected}`"),
+        };
+        return Err(Status::bad_request(what));
     }
     Ok(())
+}
+
+/// Refuses what nobody may say who applies an object, where there is none before it as well.
+pub(crate) fn applied(before: Option<&Value>, patch: &Value) -> Result<(), Status> {
+    let metadata = |key: &str| {
+        let is_empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        patch["metadata"].get(key).filter(|value| !is_empty(value))
+    };
+    if metadata("managedFields").is_some() {
+        let what = "metadata.managedFields must be nil: who applies an object does not say who wrote its fields; leave it out";
+        return Err(Status::bad_request(what));
+    }
+    if before.is_some() {
+        return Ok(());
+    }
+    if metadata("resourceVersion").is_some() {
+        return Err(Status::bad_request(NEW_HAS_REVISION));
+    }
+    match metadata("uid") {
+        Some(uid) => {
+            let what = format!(
+                "Precondition failed: the object that is applied has uid {uid}, and there is none; leave it out to make one"
+            );
+            Err(Status::new(409, "Conflict", what))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses an apply by nobody.
+pub(crate) fn applier(query: &Query) -> Result<(), Status> {
+    if query.manager.is_some() {
+        return Ok(());
+    }
+    let (field, what) = ("fieldManager", "Required value: is required for apply patch");
+    let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: {field}: {what}");
+    Err(Status::new(422, "Invalid", message).because([Cause::of(field, what)]))
+}
+
+/// The revision that a client says it has seen; none if it says nothing.
+pub(crate) fn seen(object: &Value) -> Result<Option<u64>, Status> {
+    match &object["metadata"]["resourceVersion"] {
+        Value::Null => Ok(None),
+        Value::String(text) => revision(text),
+        other => {
+            let what = format!("metadata.resourceVersion is no text: {other}; quote it");
+            Err(Status::bad_request(what))
+        }
+    }
 }
 
 /// Whether an object is what its schema says, where it has one.
@@ -130,18 +153,24 @@ pub(crate) fn unmoved(
     before: Option<&Value>,
     after: &Value,
 ) -> Result<(), Status> {
-    let of =
-        |value: &Value| revision(value["metadata"]["resourceVersion"].as_str().unwrap_or_default());
-    let said = of(after)?;
+    let said = seen(after)?;
     let Some(before) = before else {
-        let what = "resourceVersion should not be set on objects to be created";
-        return if said.is_some() { Err(Status::bad_request(what)) } else { Ok(()) };
+        return if said.is_some() { Err(Status::bad_request(NEW_HAS_REVISION)) } else { Ok(()) };
     };
-    if said.is_some_and(|seen| of(before).is_ok_and(|now| now > Some(seen))) {
+    // A revision that is still to come was seen as little as one that is gone.
+    if said.is_some() && said != seen(before)? {
         let name = target.name.as_deref().unwrap_or_default();
         return Err(Status::modified(target, name));
     }
-    let uid = |value: &Value| value["metadata"]["uid"].as_str().map(str::to_owned);
+    same(before, after)
+}
+
+/// Refuses to change an object that is not the one that is meant.
+pub(crate) fn same(before: &Value, after: &Value) -> Result<(), Status> {
+    let uid = |value: &Value| {
+        let uid = value["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty());
+        uid.map(str::to_owned)
+    };
     if uid(after).is_some_and(|said| uid(before) != Some(said)) {
         let what = "Precondition failed: the object was made anew, and has another uid";
         return Err(Status::new(409, "Conflict", what));
@@ -157,12 +186,16 @@ pub(crate) fn unknown_fields(
     after: &Value,
 ) -> Result<Vec<String>, Status> {
     let validation = query.validation.unwrap_or(Validation::Warn);
-    if validation == Validation::Ignore || target.resource.group.is_empty() {
+    if validation == Validation::Ignore {
         return Ok(Vec::new());
     }
     let unknown = |value: &Value| {
-        let written = spec::written(value.clone()).ok().flatten();
-        written.map(|written| written.unknown).unwrap_or_default()
+        let mut unknown = metadata::unknown(value);
+        if !target.resource.group.is_empty() {
+            let written = spec::written(value.clone()).ok().flatten();
+            unknown.extend(written.into_iter().flat_map(|written| written.unknown));
+        }
+        unknown
     };
     let known = before.map(unknown).unwrap_or_default();
     let new = unknown(after).into_iter().filter(|field| !known.contains(field));

@@ -135,7 +135,7 @@ fn name_new(
 fn check(asked: &Asked, name: &str, before: Option<&Value>, after: &Value) -> Result<(), Status> {
     let target = &asked.target;
     checks::identity(target, target.name.as_deref().unwrap_or(name), after)?;
-    checks::metadata(after)?;
+    checks::metadata(before, after)?;
     checks::schema(target, after)?;
     checks::unmoved(target, before, after)
 }
@@ -170,12 +170,10 @@ fn wanted(asked: &Asked, verb: &str, before: Option<&Value>) -> Result<Value, St
     let name = asked.target.name.as_deref().unwrap_or_default();
     let mut after = if verb == "patch" {
         match (body::patch(headers, &asked.bytes)?, before) {
-            ((PatchKind::Apply, _), _) if asked.query.manager.is_none() => {
-                let what = "fieldManager: Required value: is required for apply patch";
-                return Err(Status::invalid("fieldManager", what));
-            }
             ((PatchKind::Apply, applied), _) => {
+                checks::applier(&asked.query)?;
                 checks::identity(&asked.target, name, &applied)?;
+                checks::applied(before, &applied)?;
                 let others = if asked.query.force { Others::TakeOver } else { Others::Refuse };
                 return managed::apply(before, &applied, author, others);
             }

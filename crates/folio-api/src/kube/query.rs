@@ -173,6 +173,9 @@ pub(crate) fn revision(text: &str) -> Result<Option<u64>, Status> {
         let what = format!("resourceVersion: Invalid value: \"{text}\": it is not a number");
         Status::invalid("resourceVersion", what)
     };
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
     text.parse().map(Some).map_err(|_| wrong())
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::body::{self, PatchKind};
 use super::managed::{self, Author, Others};
 use super::object::{self, PUBLISH};
-use super::query::{Query, revision};
+use super::query::Query;
 use super::resource::Source;
 use super::status::Status;
 use super::target::Target;
@@ -82,9 +82,8 @@ impl Write<'_> {
     /// `PATCH` of an object.
     pub(crate) async fn patch(self) -> Result<Response, Status> {
         let (kind, patch) = body::patch(self.headers, &self.bytes)?;
-        if kind == PatchKind::Apply && self.query.manager.is_none() {
-            let what = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
-            return Err(Status::invalid("fieldManager", what));
+        if kind == PatchKind::Apply {
+            checks::applier(self.query)?;
         }
         if self.query.force && kind != PatchKind::Apply {
             let what = "force: Forbidden: may not be specified for non-apply patch";
@@ -141,6 +140,7 @@ impl Write<'_> {
             (Wanted::New(new), _) => new.clone(),
             (Wanted::Patched(PatchKind::Apply, patch), current) => {
                 checks::identity(self.target, &name, patch)?;
+                checks::applied(current, patch)?;
                 let others = if self.query.force { Others::TakeOver } else { Others::Refuse };
                 managed::apply(current, patch, author, others)?
             }
@@ -158,46 +158,38 @@ impl Write<'_> {
             managed::update(current, &mut after, author);
         }
         checks::identity(self.target, &name, &after)?;
-        checks::metadata(&after)?;
         let before = before.filter(|_| !matches!(wanted, Wanted::New(_)));
-        if let Some((view, _)) = &before
-            && after["metadata"]["uid"].as_str().is_some_and(|uid| uid != view.uid.to_string())
-        {
-            let what = "Precondition failed: the object was made anew, and has another uid";
-            return Err(Status::new(409, "Conflict", what));
+        let current = before.as_ref().map(|(_, value)| value);
+        checks::metadata(current, &after)?;
+        if let Some(current) = current {
+            checks::same(current, &after)?;
         }
         Ok(Step { before, after, seen })
     }
 
     /// The revision that the client says it has seen: in what it puts, or in its patch.
     fn seen(&self, wanted: &Wanted, after: &Value) -> Result<Option<u64>, Status> {
-        let said = match wanted {
-            Wanted::New(new) => {
-                if new["metadata"]["resourceVersion"].as_str().is_some_and(|text| !text.is_empty())
-                {
-                    let what = "resourceVersion should not be set on objects to be created";
-                    return Err(Status::bad_request(what));
-                }
-                return Ok(None);
-            }
-            Wanted::Instead(new) => &new["metadata"]["resourceVersion"],
+        match wanted {
+            Wanted::New(new) => match checks::seen(new)? {
+                Some(_) => Err(Status::bad_request(checks::NEW_HAS_REVISION)),
+                None => Ok(None),
+            },
+            Wanted::Instead(new) => checks::seen(new),
             Wanted::Patched(PatchKind::Steps, Value::Array(steps)) => {
-                let says = |step: &Value| step["path"] == "/metadata/resourceVersion";
-                if !steps.iter().any(says) {
-                    return Ok(None);
-                }
-                &after["metadata"]["resourceVersion"]
+                let holds = ["", "/metadata", "/metadata/resourceVersion"];
+                let says =
+                    |step: &Value| step["path"].as_str().is_some_and(|at| holds.contains(&at));
+                if steps.iter().any(says) { checks::seen(after) } else { Ok(None) }
             }
-            Wanted::Patched(_, patch) => &patch["metadata"]["resourceVersion"],
-        };
-        revision(said.as_str().unwrap_or_default())
+            Wanted::Patched(_, patch) => checks::seen(patch),
+        }
     }
 
     /// Puts the object, unless it is so already.
     async fn put(&self, step: Step) -> Result<Response, Status> {
         let Step { before, after, seen } = step;
         if let (Some((view, _)), Some(seen)) = (&before, seen)
-            && view.revision > seen
+            && view.revision != seen
         {
             return Err(Status::modified(self.target, view.key.name.as_str()));
         }

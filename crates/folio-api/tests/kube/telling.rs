@@ -9,6 +9,11 @@ fn twice() -> String {
     text.replace(spec, r#""spec":{"functionTimeout":3,"functionTimeout":4,"#)
 }
 
+fn alias(spec: Value) -> Value {
+    let metadata = json!({"name": "hello-prod"});
+    json!({"apiVersion": "folio.dev/v1", "kind": "Alias", "metadata": metadata, "spec": spec})
+}
+
 async fn post(world: &World, path: &str, body: String) -> Answer {
     send(world, request(world, "POST", path, "application/json", body)).await
 }
@@ -73,7 +78,6 @@ async fn a_cause_says_what_sort_of_wrong_it_is() {
         object["spec"]["functionTimeout"] = value;
         object
     };
-    let alias = |spec: Value| json!({"metadata": {"name": "hello-prod"}, "spec": spec});
     let named = json!({"function": "hello", "weights": [{"weight": 10000}]});
     let elsewhere = json!({"function": "hello", "weights": [{"number": 99}]});
     for (path, object, field, reason) in [
