@@ -56,6 +56,17 @@ const BY_PHRASE: [(&str, &str); 9] = [
     ("unknown variant", "FieldValueNotSupported"),
 ];
 
+/// The reason of a cause by what a schema or a rule of a kind expects: `expected at least 1, found 0`. A value of another
+/// type than these is expected otherwise.
+const BY_EXPECTATION: [(&str, &str); 6] = [
+    ("nothing, ", "FieldValueForbidden"),
+    ("`", "FieldValueNotSupported"),
+    ("a number that is not negative", "FieldValueInvalid"),
+    ("a number from ", "FieldValueInvalid"),
+    ("at least ", "FieldValueInvalid"),
+    ("at most ", "FieldValueTooLong"),
+];
+
 /// Codes that say that something moved since it was looked at.
 const STALE: [Code; 2] = [Code("stale"), Code("conflict")];
 
@@ -104,13 +115,13 @@ fn sort(message: &str) -> &'static str {
     if let Some((_, reason)) = by_words.or_else(by_phrase) {
         return reason;
     }
-    // What a schema says: `expected a string, found 5`.
-    match message.strip_prefix("expected ") {
-        Some(rest) if rest.ends_with(", found nothing") => "FieldValueRequired",
-        Some(rest) if rest.starts_with("a number that is not negative") => "FieldValueInvalid",
-        Some(_) => "FieldValueTypeInvalid",
-        None => "FieldValueInvalid",
+    let Some(rest) = message.strip_prefix("expected ") else { return "FieldValueInvalid" };
+    // In YAML a field with nothing behind it is null.
+    if rest.ends_with(", found nothing") || rest.ends_with(", found null") {
+        return "FieldValueRequired";
     }
+    let by_expectation = BY_EXPECTATION.iter().find(|row| rest.starts_with(row.0));
+    by_expectation.map_or("FieldValueTypeInvalid", |row| row.1)
 }
 
 impl Status {
@@ -288,7 +299,13 @@ mod tests {
             ("Required value: name or generateName is required", "FieldValueRequired"),
             ("expected a string, found nothing", "FieldValueRequired"),
             ("expected a string, found 5", "FieldValueTypeInvalid"),
+            ("expected an object, found null", "FieldValueRequired"),
             ("expected a number that is not negative, found -5", "FieldValueInvalid"),
+            ("expected a number from 0 to 100, found 500", "FieldValueInvalid"),
+            ("expected at least 3, which `MinScale` needs, found 2", "FieldValueInvalid"),
+            ("expected at most 5 bytes; put more into an archive, found 6", "FieldValueTooLong"),
+            ("expected `a`, `b` or `c`, found \"d\"", "FieldValueNotSupported"),
+            ("expected nothing, because it would lead out, found true", "FieldValueForbidden"),
             ("Unsupported value: \"x\": supported values: \"All\"", "FieldValueNotSupported"),
             ("Forbidden: a release is never edited", "FieldValueForbidden"),
             ("Duplicate value: \"a\"", "FieldValueDuplicate"),

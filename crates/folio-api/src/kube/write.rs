@@ -424,8 +424,10 @@ fn held(view: &ObjectView, side: &str) -> Option<Content> {
 
 /// A manifest without bytes of its own.
 fn without_bytes(mut manifest: Value) -> Value {
+    // Only looked for: a manifest without a spec is to be told that it has none.
+    let Some(spec) = manifest.get_mut("spec") else { return manifest };
     for side in ["source", "deployment"] {
-        if let Some(part) = manifest["spec"].get_mut(side).and_then(Value::as_object_mut) {
+        if let Some(part) = spec.get_mut(side).and_then(Value::as_object_mut) {
             part.remove("literal");
         }
     }

@@ -224,6 +224,59 @@ async fn an_archive_in_a_manifest_is_as_small_as_in_a_spec() {
         let refused = answer.refused(422, "Invalid");
         let cause = &refused["details"]["causes"][0];
         assert_eq!(cause["field"], "spec.deployment.literal", "{refused:#}");
+        assert_eq!(cause["reason"], "FieldValueTooLong", "{refused:#}");
     }
     assert_eq!(world.entries(), entries);
+}
+
+#[tokio::test]
+async fn a_cause_is_of_the_sort_that_the_rule_is_of() {
+    let world = World::memory().await;
+    hello(&world).await;
+    let strategy = |parts: Value| {
+        let mut object = function("new", "code");
+        object["spec"]["InvokeStrategy"]["ExecutionStrategy"] = parts;
+        object
+    };
+    let with_spec = |spec: Option<Value>| {
+        let mut object = function("new", "code");
+        object.as_object_mut().unwrap().remove("spec");
+        object.as_object_mut().unwrap().extend(spec.map(|spec| ("spec".to_owned(), spec)));
+        object
+    };
+    let mut host = function("new", "code");
+    host["spec"]["podspec"] = json!({"hostNetwork": true});
+    let alias =
+        json!({"apiVersion": "folio.dev/v1", "kind": "Alias", "metadata": {"name": "hello-prod"}});
+    let scaled = json!({"ExecutorType": "newdeploy", "MinScale": 3, "MaxScale": 2});
+    let at = |key: &str| format!("spec.InvokeStrategy.ExecutionStrategy.{key}");
+    for (object, field, reason) in [
+        (strategy(json!({"ExecutorType": "guess"})), at("ExecutorType"), "FieldValueNotSupported"),
+        (strategy(scaled), at("MaxScale"), "FieldValueInvalid"),
+        (strategy(json!({"TargetCPUPercent": 500})), at("TargetCPUPercent"), "FieldValueInvalid"),
+        (host, "spec.podspec.hostNetwork".to_owned(), "FieldValueForbidden"),
+        (with_spec(None), "spec".to_owned(), "FieldValueRequired"),
+        (with_spec(Some(Value::Null)), "spec".to_owned(), "FieldValueRequired"),
+        (alias, "spec".to_owned(), "FieldValueRequired"),
+    ] {
+        let is_alias = object["kind"] == "Alias";
+        let path =
+            if is_alias { format!("{FOLIO}/aliases") } else { format!("{FISSION}/functions") };
+        let refused = ask(&world, "POST", &path, object).await.refused(422, "Invalid");
+        let cause = &refused["details"]["causes"][0];
+        assert_eq!(
+            (&cause["field"], &cause["reason"]),
+            (&json!(field), &json!(reason)),
+            "{refused:#}"
+        );
+    }
+    for path in [HELLO, "/api/v1/namespaces/default/configmaps/new"] {
+        let asked = request(&world, "PATCH", path, APPLY, function("hello", "code").to_string());
+        let refused = send(&world, asked).await.refused(422, "Invalid");
+        let cause = &refused["details"]["causes"][0];
+        assert_eq!(
+            (&cause["field"], &cause["reason"]),
+            (&json!("fieldManager"), &json!("FieldValueRequired"))
+        );
+    }
 }
