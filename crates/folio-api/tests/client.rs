@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) token: String,
     pub(crate) router: Router,
     seen: Mutex<BTreeSet<(String, String)>>,
-    _directory: Option<TempDir>,
+    directory: Option<TempDir>,
 }
 
 impl World {
@@ -42,13 +42,18 @@ impl World {
 
     /// Everything in memory, with other limits.
     pub(crate) async fn limited(limits: Limits) -> Self {
+        Self::timed(limits).await.0
+    }
+
+    /// Everything in memory, with other limits, and the clock that it goes by.
+    pub(crate) async fn timed(limits: Limits) -> (Self, Arc<TestClock>) {
         let clock = Arc::new(TestClock::new(7));
         let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
         let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
         let settings = Settings { limits, grace: Duration::ZERO, ..Settings::default() };
         let ledger = Arc::new(MemoryLedger::new(index));
-        let folio = Folio::new(ledger, Arc::new(blobs), clock, settings);
-        Self::new(folio, None).await
+        let folio = Folio::new(ledger, Arc::new(blobs), clock.clone(), settings);
+        (Self::new(folio, None).await, clock)
     }
 
     /// Everything in a data directory of its own.
@@ -76,7 +81,12 @@ impl World {
     /// A platform as it is, which need not work.
     pub(crate) fn with(folio: Folio, token: String, directory: Option<TempDir>) -> Self {
         let router = router(folio.clone());
-        Self { folio, token, router, seen: Mutex::default(), _directory: directory }
+        Self { folio, token, router, seen: Mutex::default(), directory }
+    }
+
+    /// Where everything is.
+    pub(crate) fn place(&self) -> &std::path::Path {
+        self.directory.as_ref().expect("it is in a directory").path()
     }
 
     /// The operations that have answered with success so far.

@@ -12,6 +12,7 @@ mod objects;
 mod paging;
 mod reading;
 mod sameness;
+mod secrets;
 mod telling;
 mod watching;
 mod writing;

@@ -3,14 +3,18 @@
 //!
 //! A kind is one [`Mapping`] in `kinds` and a line in `resource`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use async_trait::async_trait;
 use folio_core::object::identity::identity;
+use folio_core::ports::Plaintext;
+use folio_core::release::{Released, Remark};
 use folio_core::request::Run;
+use folio_core::view::Done;
 use folio_core::{Caller, Folio};
 use folio_kinds::spec::{ASKED, Asked};
-use folio_model::{Actor, AppName, Labels, Marks, Place, Pointer, Right, Timestamp};
+use folio_model::{Actor, AppName, Labels, Marks, Place, Pointer, Right, SecretKey, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -63,6 +67,24 @@ pub(crate) trait Mapping: fmt::Debug + Send + Sync {
         identity(&[kind, app.as_str(), name])
     }
 
+    /// Puts what people may see in the place of what a client sent and nobody may, and returns the latter, by key. What
+    /// is sent is an object, or what is laid over one.
+    fn veil(&self, _of: &Veiling<'_>, _sent: &mut Value) -> Result<Hidden, Status> {
+        Ok(Hidden::new())
+    }
+
+    /// Adds what an object of this kind says where nothing else is said.
+    fn complete(&self, _before: Option<&Value>, _after: &mut Value) {}
+
+    /// What else is kept of an object, as annotations that nobody sees: the words of its spec.
+    fn kept_beside(&self, object: &Value) -> Labels {
+        let asked = Asked::of(object).map(|asked| (ASKED.to_owned(), asked.text()));
+        asked.into_iter().collect()
+    }
+
+    /// Takes what is kept beside an object into what is shown of it.
+    fn show_kept(&self, _item: &mut Item) {}
+
     /// The objects of an app.
     async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status>;
 
@@ -94,6 +116,20 @@ pub(crate) struct Put<'a> {
     pub(crate) before: Option<&'a Item>,
     /// The whole object as it is to be.
     pub(crate) after: &'a Value,
+    /// What is not in it because nobody may see it.
+    pub(crate) hidden: &'a Hidden,
+}
+
+/// Values that nobody may see, by key.
+pub(crate) type Hidden = BTreeMap<SecretKey, Plaintext>;
+
+/// What was sent, and where to.
+pub(crate) struct Veiling<'a> {
+    pub(crate) folio: &'a Folio,
+    pub(crate) target: &'a Target,
+    pub(crate) name: &'a str,
+    /// What is there, as it is shown.
+    pub(crate) before: Option<&'a Value>,
 }
 
 /// An object that is to go.
@@ -110,6 +146,22 @@ pub(crate) struct Made {
     /// The name of what was made, where folio drew it.
     pub(crate) name: Option<String>,
     pub(crate) warnings: Vec<String>,
+}
+
+impl Made {
+    /// What a change did that its author may not expect.
+    pub(crate) fn told<T>(put: &Put<'_>, done: &Done<T>) -> Self {
+        let warnings = if put.is_dry() { Vec::new() } else { released(done) };
+        Self { name: None, warnings }
+    }
+}
+
+/// What the release that a change made did, as warnings.
+pub(crate) fn released<T>(done: &Done<T>) -> Vec<String> {
+    let remarks = done.release.iter().flat_map(Released::remarks);
+    remarks
+        .map(|Remark { text, hint }| hint.map_or(text.clone(), |hint| format!("{text}; {hint}")))
+        .collect()
 }
 
 impl Put<'_> {
@@ -253,12 +305,6 @@ impl Item {
     }
 }
 
-/// The annotations to keep of an object, with the words of its spec.
-pub(crate) fn with_words(mut annotations: Labels, object: &Value) -> Labels {
-    annotations.extend(Asked::of(object).map(|asked| (ASKED.to_owned(), asked.text())));
-    annotations
-}
-
 /// Lists the objects of a resource that are no units, and says at which revision they were so.
 pub(crate) async fn list(folio: &Folio, target: &Target) -> Result<(u64, Vec<Item>), Status> {
     let Source::Mapped(mapping) = target.resource.source else { return Ok((0, Vec::new())) };
@@ -269,7 +315,10 @@ pub(crate) async fn list(folio: &Folio, target: &Target) -> Result<(u64, Vec<Ite
         if target.resource.allows("patch") {
             mark(folio, target, &app, &mut of_app).await?;
             let version = target.api_version();
-            of_app.iter_mut().for_each(|item| item.take_words(mapping, &version));
+            for item in &mut of_app {
+                item.take_words(mapping, &version);
+                mapping.show_kept(item);
+            }
         }
         items.append(&mut of_app);
     }

@@ -5,14 +5,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use folio_core::Caller;
 use folio_core::request::{Marking, Run};
-use folio_model::Labels;
+use folio_model::{AppName, Labels};
 use serde_json::Value;
 
 use super::body::{self, PatchKind};
 use super::managed::{self, Author, Others};
-use super::mapping::{self, Item, Made, Mapping, Put, marks_of, with_words};
+use super::mapping::{self, Hidden, Item, Made, Mapping, Put, Veiling, marks_of};
 use super::resource::Source;
 use super::status::Status;
+use super::target::Target;
 use super::write::{TRIES_MAX, with_warnings};
 use super::{Asked, by, checks, object, patch};
 
@@ -59,7 +60,7 @@ async fn step(
         None => None,
     };
     let before = found.as_ref().map(|(head, item)| item.object(target, *head));
-    let mut after = wanted(asked, verb, before.as_ref()).map_err(unseen)?;
+    let (mut after, hidden) = wanted(asked, verb, before.as_ref(), mapping).map_err(unseen)?;
     let seen = match (&before, after["metadata"]["resourceVersion"].as_str()) {
         (_, None | Some("")) => Seen::Nothing,
         // What a patch leaves alone is what was read just now.
@@ -85,7 +86,8 @@ async fn step(
         checks::unknown_fields(target, &asked.query, before.as_ref(), &after).map_err(seeing)?;
     let item = found.as_ref().map(|(_, item)| item);
     let caller = caller(asked, &name, item, &after).map_err(seeing)?;
-    let put = Put { folio, caller: &caller, target, name: &name, before: item, after: &after };
+    let (caller, hidden) = (&caller, &hidden);
+    let put = Put { folio, caller, target, name: &name, before: item, after: &after, hidden };
     let Made { name: drawn, warnings: told } =
         mapping.put(&put).await.map_err(|status| seeing(status.of_written()))?;
     warnings.extend(told);
@@ -131,6 +133,16 @@ fn name_new(
     }
 }
 
+/// The app in which it is kept what is said about an object. A namespace is an app itself.
+fn place(target: &Target, name: &str) -> Result<AppName, Status> {
+    match &target.namespace {
+        Some(app) => Ok(app.clone()),
+        None => name
+            .parse()
+            .map_err(|error| Put::wrong("metadata.name", format_args!("\"{name}\": {error}"))),
+    }
+}
+
 /// What must hold for an object that is put.
 fn check(asked: &Asked, name: &str, before: Option<&Value>, after: &Value) -> Result<(), Status> {
     let target = &asked.target;
@@ -150,9 +162,8 @@ fn caller(
     let target = &asked.target;
     let mut caller = by(asked.caller.clone(), &asked.parts);
     caller.run = if asked.query.dry_run { Run::Dry } else { Run::Real };
-    // A namespace is an app, and an app has no marks of its own.
-    let Ok(app) = target.app() else { return Ok(caller) };
-    let marking = marking(asked, name, before, after)?;
+    let app = &place(target, name)?;
+    let marking = marking((asked, app), name, before, after)?;
     let marks = before.and_then(|item| item.marks.as_ref()).map(|(_, revision)| *revision);
     caller.seen = vec![(marks_of(app, marking.object), marks)];
     let pointers = before.into_iter().flat_map(|item| &item.pointers);
@@ -161,34 +172,69 @@ fn caller(
     Ok(caller)
 }
 
-/// What a request wants an object to be, with who wrote what.
-fn wanted(asked: &Asked, verb: &str, before: Option<&Value>) -> Result<Value, Status> {
+/// What a request wants an object to be, with who wrote what, and what of it nobody may see.
+fn wanted(
+    asked: &Asked,
+    verb: &str,
+    before: Option<&Value>,
+    mapping: &dyn Mapping,
+) -> Result<(Value, Hidden), Status> {
     let headers = &asked.parts.headers;
     let now = object::written(asked.folio.now());
     let (manager, version) = (asked.query.manager(headers), asked.target.api_version());
     let author = Author { manager: &manager, version: &version, now: &now };
     let name = asked.target.name.as_deref().unwrap_or_default();
-    let mut after = if verb == "patch" {
+    let veil = |sent: &mut Value| veil(asked, before, mapping, sent);
+    let (mut after, hidden) = if verb == "patch" {
         match (body::patch(headers, &asked.bytes)?, before) {
-            ((PatchKind::Apply, applied), _) => {
+            ((PatchKind::Apply, mut applied), _) => {
                 checks::applier(&asked.query)?;
                 checks::identity(&asked.target, name, &applied)?;
                 checks::applied(before, &applied)?;
+                let hidden = veil(&mut applied)?;
                 let others = if asked.query.force { Others::TakeOver } else { Others::Refuse };
-                return managed::apply(before, &applied, author, others);
+                let mut after = managed::apply(before, &applied, author, others)?;
+                mapping.complete(before, &mut after);
+                return Ok((after, hidden));
             }
             (_, None) => return Err(asked.target.not_found(name)),
-            ((PatchKind::Merge, patch), Some(before)) => patch::merge(before, &patch)?,
-            ((PatchKind::Steps, steps), Some(before)) => patch::steps(before, &steps)?,
+            ((PatchKind::Merge, mut patch), Some(before)) => {
+                let hidden = veil(&mut patch)?;
+                (patch::merge(before, &patch)?, hidden)
+            }
+            ((PatchKind::Steps, steps), Some(before)) => {
+                let mut after = patch::steps(before, &steps)?;
+                let hidden = veil(&mut after)?;
+                (after, hidden)
+            }
         }
     } else {
         if verb == "update" && before.is_none() {
             return Err(asked.target.not_found(name));
         }
-        body::object(headers, &asked.bytes)?
+        let mut after = body::object(headers, &asked.bytes)?;
+        if verb == "create" {
+            name_new(asked, before, mapping, &mut after)?;
+        }
+        let hidden = veil(&mut after)?;
+        (after, hidden)
     };
+    mapping.complete(before, &mut after);
     managed::update(before, &mut after, author);
-    Ok(after)
+    Ok((after, hidden))
+}
+
+/// Takes what nobody may see out of what was sent, before anything is made of it.
+fn veil(
+    asked: &Asked,
+    before: Option<&Value>,
+    mapping: &dyn Mapping,
+    sent: &mut Value,
+) -> Result<Hidden, Status> {
+    let (folio, target) = (&asked.folio, &asked.target);
+    let name = target.name.as_deref().or(sent["metadata"]["name"].as_str());
+    let name = name.unwrap_or_default().to_owned();
+    mapping.veil(&Veiling { folio, target, name: &name, before }, sent)
 }
 
 /// The object as it would be.
@@ -208,7 +254,7 @@ fn rehearsed(asked: &Asked, before: Option<&Value>, mut after: Value) -> Value {
 }
 
 fn marking(
-    asked: &Asked,
+    (asked, app): (&Asked, &AppName),
     name: &str,
     before: Option<&Item>,
     object: &Value,
@@ -220,7 +266,10 @@ fn marking(
         entries.filter_map(text).collect::<Labels>()
     };
     let managers = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
-    let annotations = with_words(labels("annotations"), object);
+    let mut annotations = labels("annotations");
+    if let Source::Mapped(mapping) = asked.target.resource.source {
+        annotations.extend(mapping.kept_beside(object));
+    }
     let mut own = labels("labels");
     // What folio labels by itself is not said by anybody.
     let drawn = before.into_iter().flat_map(|item| &item.labels);
@@ -230,7 +279,7 @@ fn marking(
         }
     }
     let said = Some((own, annotations, managers));
-    let (resource, app) = (asked.target.resource, asked.target.app()?);
+    let resource = asked.target.resource;
     let identity = match (before, resource.source) {
         (Some(item), _) => item.identity(resource.kind),
         (None, Source::Mapped(mapping)) => mapping.identity((resource.kind, app), object),

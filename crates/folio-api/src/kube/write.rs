@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::body::{self, PatchKind};
 use super::managed::{self, Author, Others};
+use super::mapping::released;
 use super::object::{self, PUBLISH};
 use super::query::Query;
 use super::resource::Source;
@@ -211,6 +212,9 @@ impl Write<'_> {
             _ => Status::from(error),
         })?;
         warnings.extend(told(&key, &done, created));
+        if !self.query.dry_run {
+            warnings.extend(released(&done));
+        }
         let made = done.result.id.clone().filter(|_| done.changed && publishes(&key, &after));
         if self.query.dry_run {
             return self.rehearsed(before, after, warnings).await;

@@ -126,7 +126,7 @@ async fn a_cause_says_what_sort_of_wrong_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_namespace_and_not_kept_is_told() {
+async fn what_is_said_of_a_namespace_is_kept() {
     let world = World::memory().await;
     let spaces = "/api/v1/namespaces";
     let space =
@@ -134,17 +134,67 @@ async fn what_is_said_of_a_namespace_and_not_kept_is_told() {
     let plain = ask(&world, "POST", spaces, space(json!({"name": "shop"}))).await;
     assert_eq!(plain.warnings, Vec::<String>::new());
     plain.ok();
-    let noted = json!({"kubectl.kubernetes.io/last-applied-configuration": "{}"});
+    let noted = json!({"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "b"});
     let one = format!("{spaces}/shop");
-    let quiet = ask(&world, "PATCH", &one, json!({"metadata": {"annotations": noted}})).await;
-    assert_eq!(quiet.warnings, Vec::<String>::new(), "kubectl notes this by itself");
-    let said = json!({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}});
-    let warned = ask(&world, "PATCH", &one, said).await;
-    let [warning] = &warned.warnings[..] else { panic!("{:?}", warned.warnings) };
-    assert!(warning.contains("not kept") && warning.contains("team, note"), "{warning}");
-    assert!(warned.ok()["metadata"]["labels"]["team"].is_null());
-    let made = space(json!({"name": "other", "labels": {"team": "a"}}));
-    assert_eq!(ask(&world, "POST", spaces, made).await.warnings.len(), 1);
+    let said = json!({"metadata": {"labels": {"team": "a"}, "annotations": noted}});
+    let rehearsed = ask(&world, "PATCH", &format!("{one}?dryRun=All"), said.clone()).await.ok();
+    let patched = ask(&world, "PATCH", &one, said.clone()).await;
+    assert_eq!(patched.warnings, Vec::<String>::new());
+    let patched = patched.ok();
+    for part in ["labels", "annotations"] {
+        assert_eq!(patched["metadata"][part], rehearsed["metadata"][part]);
+    }
+    assert_eq!(patched["metadata"]["annotations"], noted);
+    let own = json!({"kubernetes.io/metadata.name": "shop", "team": "a"});
+    assert_eq!(patched["metadata"]["labels"], own);
+    let entries = world.entries();
+    for query in ["?dryRun=All", ""] {
+        let again = ask(&world, "PATCH", &format!("{one}{query}"), said.clone()).await.ok();
+        assert_eq!(again, patched, "{query}");
+    }
+    assert_eq!(world.entries(), entries, "what is said again changes nothing");
+    let made = space(json!({"name": "other", "labels": {"team": "b"}}));
+    ask(&world, "POST", spaces, made).await.ok();
+    for (team, name) in [("a", "shop"), ("b", "other")] {
+        let found = get(&world, &format!("{spaces}?labelSelector=team%3D{team}")).await.ok();
+        let found: Vec<_> = found["items"].as_array().unwrap().iter().collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0]["metadata"]["name"], name);
+    }
+}
+
+#[tokio::test]
+async fn who_deploys_while_live_is_pinned_is_told() {
+    let world = World::memory().await;
+    hello(&world).await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": "v"}});
+    let made = ask(&world, "POST", maps, map).await;
+    assert_eq!(made.warnings, Vec::<String>::new(), "live follows");
+    let releases = get(&world, &format!("{FOLIO}/releases")).await.ok();
+    let older = releases["items"].as_array().unwrap().iter();
+    let older = older.clone().find(|release| release["spec"]["live"] == false).unwrap();
+    let older = older["metadata"]["name"].as_str().unwrap();
+    let live = json!({"spec": {"live": true}});
+    ask(&world, "PATCH", &format!("{FOLIO}/releases/{older}"), live).await.ok();
+    let pinned = format!("is not live: live is pinned at {older} since ");
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}});
+    let change = json!({"data": {"k": "w"}});
+    let code = published(package("code", "two"));
+    for (method, path, body) in [
+        ("PATCH", format!("{FISSION}/packages/code"), code),
+        ("PATCH", format!("{maps}/c"), change),
+        ("POST", "/api/v1/namespaces/default/secrets".to_owned(), secret),
+    ] {
+        let rehearsed = ask(&world, method, &format!("{path}?dryRun=All"), body.clone()).await;
+        let is_told = |warning: &String| warning.contains(&pinned);
+        assert!(!rehearsed.warnings.iter().any(is_told), "{path}: {:?}", rehearsed.warnings);
+        let done = ask(&world, method, &path, body).await;
+        let told: Vec<_> = done.warnings.iter().filter(|warning| is_told(warning)).collect();
+        assert_eq!(told.len(), 1, "{path}: {:?}", done.warnings);
+        assert!(told[0].contains("folio release follow"), "{told:?}");
+        done.ok();
+    }
 }
 
 #[tokio::test]

@@ -55,8 +55,8 @@ impl Mapping for Aliases {
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         let key = UnitKey { app: put.app()?.clone(), kind: Kind::Function, name: function };
         let expect = if put.before.is_some() { Expect::Present } else { Expect::Absent };
-        put.folio.point(put.caller, (&key, &alias), targets, expect).await?;
-        Ok(Made::default())
+        let done = put.folio.point(put.caller, (&key, &alias), targets, expect).await?;
+        Ok(Made::told(put, &done))
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {

@@ -1,10 +1,11 @@
 //! Apps: folio's own object, and the namespace that an app is to Kubernetes.
 
 use async_trait::async_trait;
+use folio_core::object::identity::identity;
 use folio_core::request::Cascade;
-use folio_kinds::spec::LAST_APPLIED;
-use folio_model::{AppName, Right, Timestamp};
-use serde_json::json;
+use folio_model::{AppName, Labels, Right, Timestamp};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::kube::mapping::{Item, Listing, Made, Mapping, Put, Remove};
 use crate::kube::status::Status;
@@ -65,24 +66,28 @@ impl Mapping for Namespaces {
         false
     }
 
+    /// It is in no namespace.
+    fn identity(&self, (kind, _): (&str, &AppName), object: &Value) -> Uuid {
+        identity(&[kind, "", object["metadata"]["name"].as_str().unwrap_or_default()])
+    }
+
+    /// Its spec is the same for all.
+    fn kept_beside(&self, _object: &Value) -> Labels {
+        Labels::new()
+    }
+
     async fn list(&self, of: &Listing<'_>) -> Result<Vec<Item>, Status> {
         Ok(vec![namespace(of.app, of.folio.app_made_at(of.app).await?)])
     }
 
     async fn put(&self, put: &Put<'_>) -> Result<Made, Status> {
-        // An app is its name: there is nothing of it to change, and what is said about it is not kept.
-        if put.before.is_none() {
-            let app: AppName = put.named()?;
-            put.folio.create_app(put.caller, &app).await?;
+        let app: AppName = put.named()?;
+        match put.before {
+            // An app is its name: all that can be changed is what is said about it.
+            Some(_) => put.folio.mark(put.caller, &app).await?,
+            None => drop(put.folio.create_app(put.caller, &app).await?),
         }
-        let lost = lost(put);
-        let warnings = (!lost.is_empty()).then(|| {
-            format!(
-                "labels and annotations of a namespace are not kept, as an app has none: {}",
-                lost.join(", ")
-            )
-        });
-        Ok(Made { warnings: warnings.into_iter().collect(), ..Made::default() })
+        Ok(Made::default())
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
@@ -97,12 +102,4 @@ fn namespace(app: &AppName, created_at: Option<Timestamp>) -> Item {
     let body = json!({ "spec": { "finalizers": [] }, "status": { "phase": "Active" } });
     let labels = vec![(OWN_LABEL, app.to_string())];
     Item { app: None, labels, created_at, ..Item::new(app, app.as_str(), body) }
-}
-
-/// The labels and annotations that somebody says of a namespace. What kubectl notes for itself is not said.
-fn lost(put: &Put<'_>) -> Vec<String> {
-    let said = |of: &str| put.after["metadata"][of].as_object().into_iter().flatten();
-    let labels = said("labels").filter(|(key, value)| *key != OWN_LABEL || *value != put.name);
-    let annotations = said("annotations").filter(|(key, _)| *key != LAST_APPLIED);
-    labels.chain(annotations).map(|(key, _)| key.clone()).collect()
 }

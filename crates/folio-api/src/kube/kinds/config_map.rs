@@ -57,8 +57,8 @@ impl Mapping for ConfigMaps {
         let key = UnitKey { app: put.app()?.clone(), kind: Kind::Config, name: put.named()? };
         let fields = ConfigFields { set, unset: BTreeSet::new(), replace: true };
         let seen = put.before.and_then(|before| before.changed_in);
-        put.folio.set_config(put.caller, &key, fields, seen).await?;
-        Ok(Made::default())
+        let done = put.folio.set_config(put.caller, &key, fields, seen).await?;
+        Ok(Made::told(put, &done))
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {

@@ -84,7 +84,9 @@ impl Mapping for FunctionAliases {
         let document = document(put, manifest);
         let done =
             put.folio.put_pointer(put.caller, put.app()?, &document, owner(put.after)).await?;
-        Ok(Made { warnings: new_remarks(done.result.remarks), ..Made::default() })
+        let mut made = Made::told(put, &done);
+        made.warnings.extend(new_remarks(done.result.remarks));
+        Ok(made)
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {

@@ -49,8 +49,9 @@ impl Mapping for Tags {
         }
         let references = members.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let expect = if put.before.is_some() { None } else { Some(0) };
-        put.folio.set_members(put.caller, (put.app()?, &tag), references, expect).await?;
-        Ok(Made::default())
+        let tag = (put.app()?, &tag);
+        let done = put.folio.set_members(put.caller, tag, references, expect).await?;
+        Ok(Made::told(put, &done))
     }
 
     async fn remove(&self, remove: &Remove<'_>) -> Result<(), Status> {
