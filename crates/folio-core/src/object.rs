@@ -204,13 +204,16 @@ impl Folio {
 pub(crate) fn mark(builder: &mut Builder<'_>, marking: &Marking) -> Result<(), StoreError> {
     let pointer = Pointer::Marks { app: builder.app().clone(), object: marking.object };
     let from = builder.state.place(&pointer)?.map(|(place, _)| place);
-    let since = match &from {
-        Some(Place::Marks(marks)) => marks.since,
-        _ => builder.at(),
+    let (since, made_in) = match &from {
+        Some(Place::Marks(marks)) if !marking.is_new => (marks.since, marks.made_in),
+        _ if marking.is_new => (builder.at(), Some(builder.state.head()? + 1)),
+        _ => (builder.at(), None),
     };
     let to = marking.said.clone().map(|(labels, annotations, managers)| {
         let of = Digest::of(b"");
-        Place::Marks(Box::new(Marks { of, labels, annotations, managers, generation: 1, since }))
+        let generation = 1;
+        let marks = Marks { of, labels, annotations, managers, generation, since, made_in };
+        Place::Marks(Box::new(marks))
     });
     if builder.moves(&pointer) {
         return Ok(());

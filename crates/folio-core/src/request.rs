@@ -45,6 +45,8 @@ pub struct Marking {
     pub name: String,
     /// Its labels, annotations and managers; none if it goes.
     pub said: Option<(Labels, Labels, Vec<serde_json::Value>)>,
+    /// Whether the same entry makes it. What was said of another of its name does not hold then.
+    pub is_new: bool,
 }
 
 /// Whether something is to happen.

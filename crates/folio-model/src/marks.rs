@@ -31,4 +31,8 @@ pub struct Marks {
     pub generation: u64,
     /// When the object was first marked.
     pub since: Timestamp,
+    /// The entry that made the object, where this was said in it. An object that has no identity of its own is told by it
+    /// from those that had its name before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_in: Option<u64>,
 }

@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use async_trait::async_trait;
-use folio_core::object::identity::identity;
+use folio_core::object::identity::{identity, made_in};
 use folio_core::ports::Plaintext;
 use folio_core::release::{Released, Remark};
 use folio_core::request::Run;
 use folio_core::view::Done;
 use folio_core::{Caller, Folio};
 use folio_kinds::spec::{ASKED, Asked};
-use folio_model::{Actor, AppName, Labels, Marks, Place, Pointer, Right, SecretKey, Timestamp};
+use folio_model::{
+    Actor, AppName, Kind, Labels, Marks, Name, Place, Pointer, Right, SecretKey, Timestamp,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -208,6 +210,8 @@ pub(crate) struct Item {
     pub(crate) name: String,
     /// Its identity, where that is not its names'.
     pub(crate) uid: Option<Uuid>,
+    /// An identity that no other of its name ever has.
+    pub(crate) own: Option<Uuid>,
     /// The pointers it shows, each with the entry that last moved it.
     pub(crate) pointers: Vec<(Pointer, u64)>,
     /// The entry that last changed it, where that is no pointer's; none for what no entry changes.
@@ -227,6 +231,7 @@ impl Item {
             app: Some(app.clone()),
             name: name.into(),
             uid: None,
+            own: None,
             pointers: Vec::new(),
             changed_in: None,
             created_at: None,
@@ -241,9 +246,24 @@ impl Item {
         self.pointers.iter().map(|(_, revision)| *revision).chain(self.changed_in).max()
     }
 
+    /// Under what it is kept what is said about it.
     pub(crate) fn identity(&self, kind: &str) -> Uuid {
         let app = self.app.as_ref().map_or("", AppName::as_str);
         self.uid.unwrap_or_else(|| identity(&[kind, app, &self.name]))
+    }
+
+    /// What tells it from whatever had its name before, as far as that is known: which entry made a pointer is not kept
+    /// with it, only with what was said about it then.
+    fn shown_identity(&self, kind: &str) -> Uuid {
+        let names = self.identity(kind);
+        // The name of an app is not given again.
+        let marks = self.marks.as_ref().filter(|_| self.app.is_some());
+        let entry = marks.and_then(|(marks, _)| marks.made_in);
+        match (self.own, entry) {
+            (Some(own), _) => own,
+            (None, Some(entry)) => made_in(names, entry),
+            (None, None) => names,
+        }
     }
 
     /// The object, as it is at a revision of everything.
@@ -253,13 +273,14 @@ impl Item {
         if let Some(app) = &self.app {
             metadata.insert("namespace".to_owned(), app.as_str().into());
         }
-        let uid = self.identity(target.resource.kind);
+        let uid = self.shown_identity(target.resource.kind);
         metadata.insert("uid".to_owned(), uid.to_string().into());
         let marked = self.marks.as_ref().map(|(_, revision)| *revision);
         let revision = self.revision().max(marked).unwrap_or(head).max(1);
         metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         let marks = self.marks.as_ref().map(|(marks, _)| &**marks);
-        let created = marks.map(|marks| marks.since).or(self.created_at);
+        // What is said about it may have come later than itself, and a canary begins anew.
+        let created = marks.map(|marks| marks.since).into_iter().chain(self.created_at).min();
         let created = created.map_or(Value::Null, |at| written(at).into());
         metadata.insert("creationTimestamp".to_owned(), created);
         let mut labels: Labels =
@@ -312,6 +333,9 @@ pub(crate) async fn list(folio: &Folio, target: &Target) -> Result<(u64, Vec<Ite
     let mut items = Vec::new();
     for app in apps(folio, target).await? {
         let mut of_app = mapping.list(&Listing { folio, target, app: &app }).await?;
+        if let Some(kind) = target.resource.shows {
+            identify(folio, &app, kind, &mut of_app).await?;
+        }
         if target.resource.allows("patch") {
             mark(folio, target, &app, &mut of_app).await?;
             let version = target.api_version();
@@ -341,6 +365,23 @@ pub(crate) async fn one(
         return Err(Status::new(409, "Conflict", what).because([]));
     }
     Ok(found.pop().map(|item| (head, item)))
+}
+
+/// Adds which units objects of an app are, and when these were made: what they show is of their newest versions.
+async fn identify(
+    folio: &Folio,
+    app: &AppName,
+    kind: Kind,
+    items: &mut [Item],
+) -> Result<(), Status> {
+    let made = folio.units_made(app, kind).await?;
+    for item in items {
+        let name = item.name.parse::<Name>().ok();
+        if let Some((unit, at)) = name.and_then(|name| made.get(&name)) {
+            (item.own, item.created_at) = (Some(unit.0), Some(*at));
+        }
+    }
+    Ok(())
 }
 
 /// Adds what is said about objects of an app.

@@ -75,17 +75,15 @@ async fn step(
     name_new(asked, before.as_ref(), mapping, &mut after).map_err(seeing)?;
     let name = after["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     check(asked, &name, before.as_ref(), &after).map_err(seeing)?;
-    if verb == "create" && !mapping.draws_names() {
-        let exists = mapping::one(folio, target, &name).await.map_err(seeing)?.is_some();
-        if exists {
-            let what = format!("{} \"{name}\" already exists", target.resource.qualified());
-            return Err(seeing(Status::new(409, "AlreadyExists", what)));
-        }
-    }
+    let item = found.as_ref().map(|(_, item)| item);
+    let marks = match item {
+        Some(item) => item.marks.as_ref().map(|(_, revision)| *revision),
+        None if mapping.draws_names() => None,
+        None => unclaimed(asked, mapping, &name, &after).await.map_err(seeing)?,
+    };
     let mut warnings =
         checks::unknown_fields(target, &asked.query, before.as_ref(), &after).map_err(seeing)?;
-    let item = found.as_ref().map(|(_, item)| item);
-    let caller = caller(asked, &name, item, &after).map_err(seeing)?;
+    let caller = caller(asked, &name, (item, marks), &after).map_err(seeing)?;
     let (caller, hidden) = (&caller, &hidden);
     let put = Put { folio, caller, target, name: &name, before: item, after: &after, hidden };
     let Made { name: drawn, warnings: told } =
@@ -133,6 +131,29 @@ fn name_new(
     }
 }
 
+/// Sees that nothing has the name of a new object. Returns the entry that last changed what is said under its identity,
+/// which may be left of another that had the name.
+async fn unclaimed(
+    asked: &Asked,
+    mapping: &dyn Mapping,
+    name: &str,
+    object: &Value,
+) -> Result<Option<u64>, Status> {
+    let target = &asked.target;
+    let app = &place(target, name)?;
+    let pointer = marks_of(app, mapping.identity((target.resource.kind, app), object));
+    let marks = asked.folio.places(vec![pointer]).await?.pop().flatten();
+    // Looked for after that: whoever makes it from now on moves what is said about it.
+    match (mapping::one(&asked.folio, target, name).await?, &target.name) {
+        (None, _) => Ok(marks.map(|(_, revision)| revision)),
+        (Some(_), Some(name)) => Err(Status::modified(target, name)),
+        (Some(_), None) => {
+            let what = format!("{} \"{name}\" already exists", target.resource.qualified());
+            Err(Status::new(409, "AlreadyExists", what))
+        }
+    }
+}
+
 /// The app in which it is kept what is said about an object. A namespace is an app itself.
 fn place(target: &Target, name: &str) -> Result<AppName, Status> {
     match &target.namespace {
@@ -156,7 +177,7 @@ fn check(asked: &Asked, name: &str, before: Option<&Value>, after: &Value) -> Re
 fn caller(
     asked: &Asked,
     name: &str,
-    before: Option<&Item>,
+    (before, marks): (Option<&Item>, Option<u64>),
     after: &Value,
 ) -> Result<Caller, Status> {
     let target = &asked.target;
@@ -164,7 +185,6 @@ fn caller(
     caller.run = if asked.query.dry_run { Run::Dry } else { Run::Real };
     let app = &place(target, name)?;
     let marking = marking((asked, app), name, before, after)?;
-    let marks = before.and_then(|item| item.marks.as_ref()).map(|(_, revision)| *revision);
     caller.seen = vec![(marks_of(app, marking.object), marks)];
     let pointers = before.into_iter().flat_map(|item| &item.pointers);
     caller.seen.extend(pointers.map(|(pointer, revision)| (pointer.clone(), Some(*revision))));
@@ -285,13 +305,13 @@ fn marking(
         (None, Source::Mapped(mapping)) => mapping.identity((resource.kind, app), object),
         (None, Source::Unit(..)) => return Err(Status::method_not_allowed(resource.kind)),
     };
-    Ok(Marking { object: identity, name: called(asked, name), said })
+    Ok(Marking { object: identity, name: called(asked, name), said, is_new: before.is_none() })
 }
 
 /// That nothing is said about an object any more.
 pub(super) fn forgotten(asked: &Asked, name: &str, before: &Item) -> Marking {
     let object = before.identity(asked.target.resource.kind);
-    Marking { object, name: called(asked, name), said: None }
+    Marking { object, name: called(asked, name), said: None, is_new: false }
 }
 
 /// What an object is called, for people.

@@ -42,6 +42,8 @@ pub(crate) struct Resource {
     pub(crate) verbs: &'static [&'static str],
     pub(crate) categories: &'static [&'static str],
     pub(crate) source: Source,
+    /// The units that its objects are in other words.
+    pub(crate) shows: Option<Kind>,
 }
 
 /// Where the objects of a resource come from.
@@ -107,6 +109,7 @@ pub(crate) static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| {
                 verbs: verbs(source),
                 categories: if group == "folio.dev" { &["folio"] } else { &["fission", "all"] },
                 source,
+                shows: None,
             });
         }
     }
@@ -165,6 +168,11 @@ fn of_kubernetes() -> Vec<Resource> {
         verbs: mapping.verbs(),
         categories: if kind == "Pod" { &["all"] } else { &[] },
         source: Source::Mapped(mapping),
+        shows: match kind {
+            "ConfigMap" => Some(Kind::Config),
+            "Secret" => Some(Kind::Secret),
+            _ => None,
+        },
     };
     vec![
         own("Namespace", "namespaces", &["ns"], &Namespaces),

@@ -266,6 +266,7 @@ fn mark(
         managers: put.managers.clone(),
         generation,
         since,
+        made_in: None,
     };
     if !builder.has_edits() {
         builder.say(format!("mark {} {}", put.key.kind, put.key.name));

@@ -59,6 +59,7 @@ impl Said {
             managers: Vec::new(),
             generation: 1,
             since: now,
+            made_in: None,
         });
         marks.labels.extend(self.labels.clone());
         marks.annotations.extend(self.annotations.clone());

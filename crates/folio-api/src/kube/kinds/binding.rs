@@ -27,6 +27,7 @@ pub(super) async fn list(
         let name = own.map_or_else(|| view.id.to_string(), str::to_owned);
         let function = view.function.as_ref().map(|function| function.name.as_str().to_owned());
         Item {
+            own: Some(view.id),
             pointers: vec![(pointer(view), view.revision)],
             created_at: Some(view.binding.created_at),
             labels: function.map(|name| ("function", name)).into_iter().collect(),

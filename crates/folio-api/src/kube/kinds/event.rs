@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use folio_core::Folio;
-use folio_core::object::identity::identity;
+use folio_core::object::identity::{identity, made_in};
 use folio_model::{
     AppName, BuildRecord, Digest, Edit, Entry, Kind, Live, Place, Pointer, Release, ReleaseState,
     Snapshot, UnitKey, UnitUid,
@@ -12,7 +12,7 @@ use folio_model::{
 use serde_json::{Value, json};
 
 use super::NEWEST;
-use crate::kube::mapping::{Item, Listing, Mapping};
+use crate::kube::mapping::{Item, Listing, Mapping, marks_of};
 use crate::kube::object::written;
 use crate::kube::resource::Trigger;
 use crate::kube::status::Status;
@@ -275,7 +275,14 @@ impl Known<'_> {
                 None => self.of_app(),
             },
             About::Object(kind, name) => {
-                let uid = identity(&[kind, self.app.as_str(), name]);
+                let names = identity(&[kind, self.app.as_str(), name]);
+                let marks = self.folio.places(vec![marks_of(self.app, names)]).await?.pop();
+                let uid = match marks.flatten() {
+                    Some((Place::Marks(marks), _)) => {
+                        marks.made_in.map_or(names, |entry| made_in(names, entry))
+                    }
+                    _ => names,
+                };
                 self.object(kind, name, uid.to_string())
             }
             About::App => self.of_app(),

@@ -65,6 +65,7 @@ pub async fn marks_move_as_pointers_do(ledger: &dyn Ledger) {
             managers: Vec::new(),
             generation,
             since: Timestamp::UNIX_EPOCH,
+            made_in: Some(7),
         };
         Some(Place::Marks(Box::new(place)))
     };
