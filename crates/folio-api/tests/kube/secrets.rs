@@ -124,6 +124,7 @@ async fn a_value_that_was_kept_once_is_not_shown() {
         object: identity(&["Secret", "default", "key"]),
         name: "secret key".to_owned(),
         said: Some((Labels::new(), annotations, Vec::new())),
+        is_new: false,
     };
     let caller = Caller { marking: Some(marking), ..Caller::new("ada".parse::<Actor>().unwrap()) };
     world.folio.mark(&caller, &"default".parse().unwrap()).await.unwrap();
