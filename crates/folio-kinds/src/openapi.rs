@@ -6,6 +6,19 @@ use hub::serde_json::{Map, json};
 use crate::registry::KINDS;
 use crate::schema::Schema;
 
+/// The kinds that have versions, drafts and builds.
+const STANDING_KINDS: [&str; 9] = [
+    "Config",
+    "Environment",
+    "Function",
+    "HTTPTrigger",
+    "KubernetesWatchTrigger",
+    "MessageQueueTrigger",
+    "Package",
+    "StaticAsset",
+    "TimeTrigger",
+];
+
 /// The name under which a definition of a version goes: `dev.folio.v1.Function`.
 pub fn definition_name(version: &str, name: &str) -> String {
     let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -22,11 +35,60 @@ pub fn definitions(version: &str, refer: &dyn Fn(&str) -> String) -> Map<String,
         found.insert(definition_name(version, name), written(own, &refer));
     }
     for kind in KINDS.iter().filter(|kind| kind.versions.contains(&version)) {
+        let status = STANDING_KINDS.contains(&kind.name).then(|| {
+            let own = &document["$defs"][kind.name]["properties"]["status"]["$ref"];
+            let own = own.as_str().and_then(|text| text.strip_prefix("#/$defs/"));
+            let own = own.and_then(|own| found.get(&definition_name(version, own)));
+            standing(own.map_or(&Value::Null, |own| &own["properties"]))
+        });
         if let Some(definition) = found.get_mut(&definition_name(version, kind.name)) {
             as_object(definition, kind.name, version);
+            if let Some(status) = status {
+                definition["properties"]["status"] = status;
+            }
         }
     }
     found
+}
+
+/// How a unit stands, besides what its version knows of that.
+fn standing(own: &Value) -> Value {
+    let text = |what: &str| json!({ "type": "string", "description": what });
+    let mut properties = own.as_object().cloned().unwrap_or_default();
+    for (name, schema) in [
+        ("buildstatus", text("How its build stands: none, pending, running, succeeded or failed.")),
+        ("latest", text("The id of its newest version.")),
+        ("live", text("The id of the version that is live.")),
+        ("draft", json!({ "type": "boolean", "description": "Whether it has a draft." })),
+        ("versions", json!({ "type": "integer", "description": "How many versions it has." })),
+        (
+            "conditions",
+            json!({
+                "type": "array", "items": { "type": "object" },
+                "description": "`Ready` is true when what is shown has been built.",
+            }),
+        ),
+    ] {
+        properties.entry(name).or_insert(schema);
+    }
+    json!({ "type": "object", "description": "How it stands.", "properties": properties })
+}
+
+/// What identifies and marks any object.
+pub fn metadata() -> Value {
+    let text = |what: &str| json!({ "type": "string", "description": what });
+    json!({
+        "type": "object",
+        "description": "The name and what else identifies and marks the object.",
+        "properties": {
+            "name": text("The name, unique in its namespace."),
+            "namespace": text("The namespace, which is the app."),
+            "labels": { "type": "object", "additionalProperties": { "type": "string" },
+                        "description": "What it can be selected by." },
+            "annotations": { "type": "object", "additionalProperties": { "type": "string" },
+                             "description": "What tools and people note about it." },
+        },
+    })
 }
 
 /// Adds what every object has.
@@ -40,21 +102,7 @@ fn as_object(definition: &mut Value, kind: &str, version: &str) {
     for (name, schema) in own.as_object().into_iter().flatten() {
         properties.insert(name.clone(), schema.clone());
     }
-    properties.insert(
-        "metadata".to_owned(),
-        json!({
-            "type": "object",
-            "description": "The name and what else identifies and marks the object.",
-            "properties": {
-                "name": text("The name, unique in its namespace."),
-                "namespace": text("The namespace, which is the app."),
-                "labels": { "type": "object", "additionalProperties": { "type": "string" },
-                            "description": "What it can be selected by." },
-                "annotations": { "type": "object", "additionalProperties": { "type": "string" },
-                                 "description": "What tools and people note about it." },
-            },
-        }),
-    );
+    properties.insert("metadata".to_owned(), metadata());
     properties
         .entry("status")
         .or_insert_with(|| json!({ "type": "object", "description": "How it stands." }));

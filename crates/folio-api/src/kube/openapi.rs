@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use folio_kinds::openapi::{definition_name, definitions};
+use folio_kinds::openapi::{definition_name, definitions, metadata};
 use folio_model::Digest;
 use serde_json::{Map, Value, json};
 
@@ -100,10 +100,60 @@ fn core_name(resource: &Resource) -> String {
 }
 
 fn core_schema(resource: &Resource) -> Value {
+    let text = |what: &str| json!({ "type": "string", "description": what });
+    let (what, own) = core_fields(resource.kind);
+    let mut properties = Map::new();
+    properties.insert("apiVersion".to_owned(), text("The version of the object."));
+    properties.insert("kind".to_owned(), text("The kind of the object."));
+    properties.insert("metadata".to_owned(), metadata());
+    properties.extend(own.into_iter().map(|(name, schema)| (name.to_owned(), schema)));
     json!({
-        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "type": "object", "description": what, "properties": properties,
+        "x-kubernetes-preserve-unknown-fields": true,
         "x-kubernetes-group-version-kind": [{ "group": "", "version": "v1", "kind": resource.kind }],
     })
+}
+
+/// What a kind that is Kubernetes' own is here, and what it says.
+fn core_fields(kind: &str) -> (&'static str, Vec<(&'static str, Value)>) {
+    let text = |what: &str| json!({ "type": "string", "description": what });
+    let object = |what: &str| json!({ "type": "object", "description": what });
+    let texts = |what: &str| json!({ "type": "object", "additionalProperties": { "type": "string" }, "description": what });
+    match kind {
+        "Namespace" => ("An app.", vec![("status", object("How it stands."))]),
+        "ConfigMap" => {
+            ("A config of the app.", vec![("data", texts("Its values by key, as texts."))])
+        }
+        "Secret" => (
+            "A secret of the app.",
+            vec![
+                (
+                    "data",
+                    texts("Its values by key, in base64. What is shown of each is a fingerprint."),
+                ),
+                ("stringData", texts("Values by key, as texts. They become `data`.")),
+                ("type", text("What it is for. It means nothing to folio.")),
+            ],
+        ),
+        "Pod" => (
+            "A worker of a function.",
+            vec![
+                ("spec", object("The function and environment that it runs.")),
+                ("status", object("Since when it runs, and how many requests it served.")),
+            ],
+        ),
+        "Event" => (
+            "Something that happened to an object.",
+            vec![
+                ("involvedObject", object("The object.")),
+                ("reason", text("What happened, in a word.")),
+                ("message", text("What happened.")),
+                ("type", text("Normal or Warning.")),
+                ("lastTimestamp", text("When.")),
+            ],
+        ),
+        _ => ("", Vec::new()),
+    }
 }
 
 fn add_paths(paths: &mut Map<String, Value>, (group, version): (&str, &str), resource: &Resource) {

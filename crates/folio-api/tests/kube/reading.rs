@@ -100,6 +100,16 @@ async fn the_documents_hold_every_kind() {
     let document = get(&world, url).await.ok();
     let schema = &document["components"]["schemas"]["io.fission.v1.Function"];
     assert_eq!(schema["x-kubernetes-group-version-kind"][0]["kind"], "Function");
+    let shown = &schema["properties"]["status"]["properties"];
+    for served in ["buildstatus", "conditions", "draft", "latest", "live", "versions"] {
+        assert!(shown[served]["description"].is_string(), "{served}: {shown:#}");
+    }
+    let url = index["paths"]["api/v1"]["serverRelativeURL"].as_str().unwrap();
+    let core = get(&world, url).await.ok();
+    for (name, schema) in core["components"]["schemas"].as_object().unwrap() {
+        let own = schema["properties"].as_object().unwrap();
+        assert!(own.len() > 3 && schema["description"] != "", "{name}: {schema:#}");
+    }
     let patch =
         &document["paths"]["/apis/fission.io/v1/namespaces/{namespace}/functions/{name}"]["patch"];
     let names: Vec<_> =
