@@ -88,7 +88,8 @@ impl Mapping for Secrets {
     }
 
     fn complete(&self, before: Option<&Value>, after: &mut Value) {
-        if after["type"].is_null() {
+        // `kubectl create secret` says an empty one.
+        if after["type"].is_null() || after["type"] == "" {
             let was = before.map(|before| before["type"].clone());
             after["type"] = was.unwrap_or_else(|| OPAQUE.into());
         }
