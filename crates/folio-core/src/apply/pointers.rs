@@ -57,7 +57,7 @@ pub(super) enum PointerStep {
 pub(super) struct AliasMove {
     function: Name,
     alias: VersionId,
-    shares: Vec<(VersionAt, u32)>,
+    shares: Shares,
     exists: bool,
 }
 
@@ -78,6 +78,9 @@ pub(super) enum VersionAt {
     /// The one that the same apply makes.
     Made,
 }
+
+/// The versions that an alias is to point to, each with its share.
+type Shares = Vec<(VersionAt, u32)>;
 
 /// What is to become of pointers.
 #[derive(Default)]
@@ -223,7 +226,7 @@ impl Planner<'_> {
         &self,
         function: (Option<&Unit>, bool),
         asked: &AliasAsked,
-    ) -> Result<Result<Vec<(VersionAt, u32)>, (Part, String)>, Error> {
+    ) -> Result<Result<Shares, (Part, String)>, Error> {
         let primary = match &asked.version {
             AskedVersion::Named(text) => self.named(function, asked, text)?,
             AskedVersion::Digest(digest) => self.with_code(function.0, digest)?,
