@@ -229,8 +229,8 @@ async fn a_secret_keeps_its_type() {
     assert_eq!(ask(&world, "PUT", KEY, put).await.ok()["type"], kind, "one that says none");
     assert_eq!(get(&world, SECRETS).await.ok()["items"][0]["type"], kind);
     ask(&world, "PATCH", KEY, json!({"type": 5})).await.refused(422, "Invalid");
-    let empty =
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "plain"}, "type": ""});
+    let mut empty = secret(json!({"stringData": {"p": VALUE}, "type": ""}));
+    empty["metadata"]["name"] = "plain".into();
     assert_eq!(ask(&world, "POST", SECRETS, empty).await.ok()["type"], "Opaque");
 }
 
