@@ -1,7 +1,7 @@
 //! Tells where pointers were: every move with the entry that made it, also after a pointer was removed.
 //!
 //! Only reads; what moves them is elsewhere. The history of tags is here, start at [`Folio::tag_moves`]; those of other
-//! pointers are with what moves them, and stand on [`steps`].
+//! pointers are with what moves them, and stand on `steps`.
 
 use folio_model::{
     Actor, AppName, Edit, Entry, Place, Pointer, ReleaseId, Timestamp, VersionId, VersionKey,
