@@ -19,7 +19,7 @@ const SWITCHES: u64 = 500;
 
 /// How many requests, all connections together.
 fn requests() -> u64 {
-    std::env::var("FOLIO_SWITCH_LOAD").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000)
+    std::env::var("FOLIO_SWITCH_LOAD").ok().and_then(|text| text.parse().ok()).unwrap_or(200_000)
 }
 
 /// How pages name what they load.
