@@ -16,7 +16,7 @@ use super::archives::ArchiveSpec;
 use super::fetch::{self, Origin};
 use super::manifest::{Manifest, Said, Side};
 use super::memory::{Known, Memory};
-use super::pinpoint;
+use super::pinpoint::{self, at, leading_lines};
 use super::walk::{self, Found};
 use crate::memory::Stamp;
 use crate::problem::{Cause, Problem};
@@ -418,19 +418,6 @@ pub(super) fn refusal(mut causes: Vec<Cause>) -> anyhow::Error {
     let problem = Problem::new(format!("{count} {things} wrong with the specs"));
     let them = if count == 1 { "it" } else { "them all" };
     problem.causes(causes).hint(format!("mend {them}; nothing was changed")).into()
-}
-
-pub(super) fn at(path: &Path, (line, column): (usize, usize)) -> String {
-    format!("{}:{line}:{column}", path.display())
-}
-
-/// Lines before the first that says something.
-pub(super) fn leading_lines(text: &str) -> usize {
-    let silent = |line: &&str| {
-        let line = line.trim();
-        line.is_empty() || line.starts_with('#')
-    };
-    text.lines().take_while(silent).count()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use folio_kinds::spec::{self, Places};
 
-use super::directory::{FILE_BYTES_MAX, at, leading_lines};
+use super::directory::FILE_BYTES_MAX;
 use crate::problem::{Cause, Problem};
 
 /// Has every cause that names a field of a manifest say where that is written, in the order of places.
@@ -61,6 +61,20 @@ fn documents(file: &Path) -> HashMap<u64, Lazy> {
         (begins, Lazy { line, text, places: None })
     };
     spec::split(&text).into_iter().map(document).collect()
+}
+
+/// A place in a file, as people write it.
+pub(super) fn at(path: &Path, (line, column): (usize, usize)) -> String {
+    format!("{}:{line}:{column}", path.display())
+}
+
+/// Lines before the first that says something.
+pub(super) fn leading_lines(text: &str) -> usize {
+    let silent = |line: &&str| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#')
+    };
+    text.lines().take_while(silent).count()
 }
 
 #[cfg(test)]
