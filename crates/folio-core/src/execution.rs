@@ -5,6 +5,7 @@
 //! one end: one that was cut off is begun again, unless somebody waited for it. Start at
 //! [`Folio::start_execution`]; `run` takes what waits, `perform` calls the function.
 
+mod carried;
 mod error;
 mod perform;
 mod run;
@@ -18,11 +19,13 @@ use folio_model::{
     ExecutionOrigin, ExecutionStatus, Kind, Name, Qualifier, Reference, ReleaseId, Right,
     Timestamp, UnitKey, UnitUid,
 };
+use futures::FutureExt as _;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore};
 
 pub use self::error::Error;
 
+use self::carried::Carried;
 use self::perform::Performed;
 use crate::ports::runtime::{Plan, RequestId, RunLimits, Stage};
 use crate::ports::{Begun, ExecutionFilter, Executions, StoreError, Task, TaskOf};
@@ -324,14 +327,9 @@ impl Folio {
 
     /// Runs an execution somebody waits for. It goes on if they stop waiting.
     async fn run_now(&self, plan: Arc<Plan>, execution: Execution) -> Result<Execution, Error> {
-        let (answer, answered) = oneshot::channel();
-        let folio = self.clone();
-        self.at_work.tasks.spawn(async move {
-            let ended = folio.run_held(plan, execution).await;
-            // Whoever asked may have stopped waiting.
-            drop(answer.send(ended));
-        });
-        answered.await.map_err(|_| Error::Unavailable)?
+        let (folio, at_work) = (self.clone(), Arc::clone(&self.at_work));
+        let held = async move { folio.run_held(plan, execution).await };
+        Carried::new(held, move |rest| at_work.tasks.spawn(rest.map(drop))).await
     }
 
     /// Records an execution together with its end if that comes soon: nobody was told of it before. One that takes

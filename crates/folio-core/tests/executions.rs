@@ -133,6 +133,26 @@ async fn what_takes_longer_is_seen_by_others_and_guards_its_version_while_it_run
 }
 
 #[tokio::test]
+async fn what_nobody_waits_for_any_more_goes_on() {
+    let running = published().await;
+    running.stub.holds.store(true, Ordering::SeqCst);
+    tokio::select! {
+        ended = running.begun("hello", ExecutionMode::Sync) => panic!("{ended:?} before it was let"),
+        () = running.stub.await_event("call hello@v2", 1) => {}
+    }
+    running.stub.gate.notify_one();
+    let listing = Listing { limit: 1, ..Listing::default() };
+    let kept = loop {
+        let mut found = running.world.folio.executions(&app(), listing.clone()).await.unwrap();
+        match found.pop() {
+            Some(kept) if kept.status != ExecutionStatus::Running => break kept,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(result(&kept), (ExecutionStatus::Success, json!("hello@v2")));
+}
+
+#[tokio::test]
 async fn an_async_execution_is_accepted_first_and_run_later() {
     let running = published().await;
     let accepted = running.begun("hello@prod", ExecutionMode::Async).await;
