@@ -33,7 +33,7 @@ use tokio::sync::OnceCell;
 pub use self::assets::{Asset, AssetDirectory, AssetEntry, AssetFile};
 pub use self::encode::Encoded;
 pub use self::known::Follower;
-pub use self::media::{content_type, is_compressible};
+pub use self::media::{Media, media};
 pub use self::plans::MeasuredVersion;
 pub(crate) use self::plans::Running;
 pub use self::read::Unready;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use folio_model::{Digest, Layout, Name, StaticSpec, Tree, TreeEntry};
+use http::HeaderValue;
 
 use super::encode::Encoded;
 use super::encodings::{Encodings, Wanted};
@@ -54,6 +55,7 @@ pub struct AssetFile {
     /// The same of its encodings.
     pub(super) encoded: OnceLock<Held<Arc<Encoded>>>,
     encodings: Mutex<Encodings>,
+    validator: OnceLock<HeaderValue>,
 }
 
 impl Asset {
@@ -71,7 +73,16 @@ fn own_name(spec: &StaticSpec) -> &str {
 impl AssetFile {
     fn new(digest: Digest, bytes: u64) -> Self {
         let (kept, encoded) = (OnceLock::new(), OnceLock::new());
-        Self { digest, bytes, kept, encoded, encodings: Mutex::default() }
+        let (encodings, validator) = (Mutex::default(), OnceLock::new());
+        Self { digest, bytes, kept, encoded, encodings, validator }
+    }
+
+    /// What clients know its bytes by, as an `ETag`.
+    pub fn validator(&self) -> &HeaderValue {
+        self.validator.get_or_init(|| {
+            let quoted = format!("\"{}\"", self.digest.to_string().replace(':', "-"));
+            HeaderValue::try_from(quoted).expect("a digest is plain text")
+        })
     }
 
     /// Whether it is small enough to be read as a whole; others are read a piece at a time.

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::assets::AssetFile;
 use super::encode::{Encoded, Salt};
-use super::media::{content_type, is_compressible};
+use super::media::media;
 use crate::Folio;
 use crate::content::read_whole;
 use crate::ports::{Blobs, Encoding, Node, StoreError};
@@ -113,7 +113,7 @@ impl<'a> Wanted<'a> {
     /// Adds a file that has a name, if it is worth it and nobody did before.
     pub(super) fn add(&mut self, name: &str, file: &Arc<AssetFile>) {
         let fits = file.bytes >= FILE_BYTES_MIN && file.fits_memory();
-        if fits && is_compressible(&content_type(name)) && file.wants_encodings() {
+        if fits && media(name).is_compressible && file.wants_encodings() {
             self.files.push(Arc::clone(file));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use folio_core::Folio;
 use folio_core::ports::Body;
-use folio_core::serving::{Asset, AssetFile, content_type, is_compressible};
+use folio_core::serving::{Asset, AssetFile, Media, media};
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
@@ -64,17 +64,16 @@ impl Asked {
             Means::File(file, path) => (Arc::clone(file), path.clone()),
             Means::Directory => return Ok(redirect(&self.uri)),
         };
-        let kind = content_type(&path);
-        let compressible = is_compressible(&kind);
-        let encoded = if compressible { self.encoded(folio, &file).await } else { None };
+        let Media { kind, is_compressible } = media(&path);
+        let encoded = if is_compressible { self.encoded(folio, &file).await } else { None };
         let (encoding, encoded) = encoded.unzip();
         let tag = tag(&file, encoding);
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        self.say(headers, &path, &kind);
+        self.say(headers, &path, kind);
         headers.insert(ETAG, tag.clone());
-        if compressible {
+        if is_compressible {
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         if self.status == StatusCode::OK
@@ -115,8 +114,8 @@ impl Asked {
     }
 
     /// What every answer says of the file.
-    fn say(&self, headers: &mut HeaderMap, path: &str, kind: &str) {
-        headers.insert(CONTENT_TYPE, value(kind));
+    fn say(&self, headers: &mut HeaderMap, path: &str, kind: HeaderValue) {
+        headers.insert(CONTENT_TYPE, kind);
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let asset: &Asset = &self.hit.asset;
@@ -215,11 +214,10 @@ fn redirect(uri: &Uri) -> Response<Body> {
 }
 
 fn tag(file: &AssetFile, encoding: Option<&str>) -> HeaderValue {
-    let digest = file.digest.to_string().replace(':', "-");
-    match encoding {
-        Some(encoding) => value(&format!("\"{digest}-{encoding}\"")),
-        None => value(&format!("\"{digest}\"")),
-    }
+    let whole = file.validator();
+    let Some(encoding) = encoding else { return whole.clone() };
+    let quoted = whole.to_str().unwrap_or_default();
+    value(&format!("{}-{encoding}\"", quoted.trim_end_matches('"')))
 }
 
 /// Whether a list of validators names one. A weak one is as good, since files never change.
