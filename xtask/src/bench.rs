@@ -84,9 +84,10 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
     }
 }
 
-/// Builds the program that is measured.
+/// Builds the program that is measured, the way `cargo run --release` does: with the features of one package alone, most of
+/// it would be compiled again.
 fn build() -> Result<()> {
-    run::stream(&Program::new("cargo", &["build", "--release", "--package", "folio"]))
+    run::stream(&Program::new("cargo", &["build", "--release", "--bin", "folio"]))
 }
 
 /// Runs a crate's own benchmark.

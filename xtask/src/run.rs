@@ -1,6 +1,7 @@
 //! Starts programs for the other modules; the only place that does. Everything runs in the
 //! project's root or where it is told to, whatever directory the task was started from.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -34,10 +35,23 @@ impl<'a> Program<'a> {
     #[expect(clippy::disallowed_methods, reason = "the one place in xtask that starts programs")]
     fn command(&self) -> Command {
         let mut command = Command::new(self.name);
+        inherited().for_each(|name| {
+            command.env_remove(name);
+        });
         command.args(self.arguments).envs(self.environment.iter().copied());
         command.current_dir(self.directory.unwrap_or(root()));
         command
     }
+}
+
+/// What cargo told this program about its own package. Build scripts that look at it would run again, and everything behind
+/// them be compiled again, each time a task follows a plain `cargo build`.
+fn inherited() -> impl Iterator<Item = OsString> {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    names.filter(|name| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"CARGO_PKG_") || name.starts_with(b"CARGO_MANIFEST_")
+    })
 }
 
 /// Writes the program as one would type it.
