@@ -1,6 +1,7 @@
 //! How fast the store is, as ratios within one run: `cargo xtask bench store` runs this. Nothing here asserts;
 //! it prints each figure beside its goal. Start at [`main`].
 
+mod bare;
 mod disk;
 mod history;
 mod measure;

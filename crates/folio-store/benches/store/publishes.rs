@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::measure::{at_least, line, start};
 use crate::processor::used;
-use crate::{disk, world};
+use crate::{bare, disk, world};
 
 const TIME: Duration = Duration::from_millis(1_500);
 const ROUNDS: usize = 3;
@@ -28,6 +28,7 @@ enum Bytes {
 struct Figures {
     raw: Figure,
     plain: Figure,
+    bare: Figure,
     known: [Figure; 3],
     same: Figure,
     new: [Figure; 3],
@@ -59,6 +60,9 @@ pub(crate) async fn run(directory: &Path) {
     let goal = if raw < 1_000.0 { 8.0 } else { 4.0 };
     line("raw append and fdatasync, one client", &format!("{raw:.0}/s"), "");
     line("plain SQLite FULL, three rows, one client", &format!("{plain:.0}/s"), "");
+    let bare = middle(|round| round.bare).rate;
+    let ratio = format!("{bare:.0}/s {:.1}x", bare / plain);
+    line("SQLite alone, the rows of 16 publishes a transaction", &ratio, "nothing can be faster");
     for (clients, figure) in CLIENTS.iter().zip(known) {
         let what = format!("publish bytes the store has, {clients} clients");
         show(&what, figure, plain, (*clients == 16).then_some(goal));
@@ -96,6 +100,8 @@ async fn measure(directory: &Path) -> Figures {
     figures.same = publishes(&folio, 16, Bytes::Known, |_| "same".to_owned()).await;
     drop(folio);
     data.close().await.expect("a clean close");
+    let database = directory.join("data").join("folio.db");
+    figures.bare = plain(bare::rows(&database, &directory.join("bare.db"), TIME));
     figures
 }
 
