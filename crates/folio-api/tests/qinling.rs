@@ -210,6 +210,11 @@ async fn versions_are_numbered_frozen_and_guarded() {
     assert_eq!(listed["function_versions"].as_array().map(Vec::len), Some(2));
     assert_eq!(listed["function_versions"][0], made);
     assert_eq!(face.get(&format!("{all}/1")).await.with(200), made);
+    assert!(made["updated_at"].is_null());
+    let said = face.put(&format!("{all}/1"), json!({ "description": "oldest" })).await.with(200);
+    assert_eq!(said["description"], "oldest");
+    assert!(said["updated_at"].is_string());
+    assert_eq!(face.get(&format!("{all}/1")).await.with(200), said);
     let bytes = face.get(&format!("{all}/1?download=true")).await;
     assert_eq!(
         (bytes.kind.as_str(), &bytes.bytes),

@@ -210,6 +210,7 @@ impl<'a> Builder<'a> {
             created_at: self.change.at,
             created_by: self.change.by.clone(),
             description: new.description,
+            described_at: None,
         };
         self.restate(unit, snapshot, version.clone())?;
         Ok(version)

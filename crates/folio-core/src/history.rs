@@ -179,10 +179,17 @@ impl Folio {
             let mut view = view::version(builder.state, &unit, version.clone())?;
             if version.description != description {
                 builder.say(format!("describe {} {} {}", key.kind, key.name, version.id));
-                let (from, to) = (version.description, description.clone());
-                builder.push(Edit::Describe { uid: unit.uid, number: version.number, from, to })?;
+                view.description.clone_from(&description);
+                view.described_at = Some(builder.at());
+                builder.push(Edit::Describe {
+                    uid: unit.uid,
+                    number: version.number,
+                    from: version.description,
+                    to: description.clone(),
+                    from_at: version.described_at,
+                    to_at: view.described_at,
+                })?;
             }
-            view.description.clone_from(&description);
             Ok(view)
         })
         .await

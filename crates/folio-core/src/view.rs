@@ -36,6 +36,9 @@ pub struct VersionView {
     pub created_by: Actor,
     /// What its author says about it.
     pub description: String,
+    /// When its description was last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described_at: Option<Timestamp>,
     /// Whether it is the unit's latest.
     pub latest: bool,
     /// The aliases that send calls to it.
@@ -320,6 +323,7 @@ impl VersionView {
             created_at: version.created_at,
             created_by: version.created_by,
             description: version.description,
+            described_at: version.described_at,
             latest: unit.latest == Some(version.number),
             aliases: Vec::new(),
             tags: Vec::new(),

@@ -118,6 +118,12 @@ pub enum Edit {
         from: String,
         /// The words now.
         to: String,
+        /// When it had been described so before, if that was not when it was published.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from_at: Option<Timestamp>,
+        /// When it is described so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to_at: Option<Timestamp>,
     },
     /// A build ended, and the versions that waited for it can be called, or never.
     Built {
@@ -168,8 +174,8 @@ impl Edit {
                 Self::DeleteVersion { uid, version }
             }
             Self::DeleteVersion { uid, version } => Self::RestoreVersion { uid, version },
-            Self::Describe { uid, number, from, to } => {
-                Self::Describe { uid, number, from: to, to: from }
+            Self::Describe { uid, number, from, to, from_at, to_at } => {
+                Self::Describe { uid, number, from: to, to: from, from_at: to_at, to_at: from_at }
             }
             Self::Move { pointer, from, to } => Self::Move { pointer, from: to, to: from },
         })
@@ -334,7 +340,9 @@ mod tests {
                 uid,
                 number: Number::FIRST,
                 from,
-                to
+                to,
+                from_at: None,
+                to_at: Some(Timestamp::UNIX_EPOCH),
             }),
         ]
     }

@@ -100,6 +100,9 @@ pub struct Version {
     /// What its author says about it; may be changed, because it decides nothing.
     #[serde(default)]
     pub description: String,
+    /// When it was last described in other words than those it was published with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described_at: Option<Timestamp>,
 }
 
 /// How far the build of a version's package is.

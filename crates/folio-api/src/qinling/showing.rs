@@ -88,7 +88,7 @@ pub(super) fn version(unit: &UnitView, version: &VersionView, count: u64) -> Val
         "count": count,
         "project_id": unit.app,
         "created_at": moment(version.created_at),
-        "updated_at": null,
+        "updated_at": version.described_at.map(moment),
     })
 }
 

@@ -290,6 +290,7 @@ impl<'a> Gatherer<'a> {
             created_at: version.created_at,
             created_by: version.created_by,
             description: version.description,
+            described_at: version.described_at,
         }
     }
 

@@ -449,6 +449,7 @@ impl Making<'_> {
             created_at: said.created_at,
             created_by: said.created_by.clone(),
             description: said.description.clone(),
+            described_at: said.described_at,
         }
     }
 

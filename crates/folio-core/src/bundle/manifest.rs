@@ -68,6 +68,8 @@ pub(super) struct VersionSaid {
     pub(super) created_at: Timestamp,
     pub(super) created_by: Actor,
     pub(super) description: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) described_at: Option<Timestamp>,
 }
 
 /// A draft.

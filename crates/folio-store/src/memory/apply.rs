@@ -3,8 +3,8 @@
 
 use folio_core::ports::{State, StoreError};
 use folio_model::{
-    AppName, Change, Digest, Draft, Edit, Entry, Kind, Number, Origin, Owner, Snapshot, Unit,
-    UnitKey, UnitUid, Version, VersionKey,
+    AppName, Change, Digest, Draft, Edit, Entry, Kind, Number, Origin, Owner, Snapshot, Timestamp,
+    Unit, UnitKey, UnitUid, Version, VersionKey,
 };
 
 use super::rows::{Rows, UnitRow};
@@ -85,8 +85,8 @@ impl Rows {
             Edit::RestoreVersion { uid, version } => {
                 self.restore_version(self.living(*uid)?, version)?;
             }
-            Edit::Describe { uid, number, from, to } => {
-                self.describe(&self.living(*uid)?, *number, from, to)?;
+            Edit::Describe { uid, number, from, to, from_at, to_at } => {
+                self.describe(&self.living(*uid)?, *number, (from, *from_at), (to, *to_at))?;
             }
             Edit::Built { key, from, to, readies } => {
                 self.built(*key, from.as_ref(), to)?;
@@ -270,14 +270,17 @@ impl Rows {
         &mut self,
         unit: &Unit,
         number: Number,
-        from: &str,
-        to: &str,
+        from: (&str, Option<Timestamp>),
+        (to, to_at): (&str, Option<Timestamp>),
     ) -> Result<(), StoreError> {
         let key = VersionKey { unit: unit.uid, number };
-        let version = self.version(key)?.filter(|version| version.description == from);
+        let version = self.version(key)?;
+        let version =
+            version.filter(|version| (&*version.description, version.described_at) == from);
         let gone = || StoreError::Conflict { what: what(unit, number) };
         let mut version = version.ok_or_else(gone)?;
         to.clone_into(&mut version.description);
+        version.described_at = to_at;
         self.versions.put(key, version);
         Ok(())
     }

@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
     Step::plain(include_str!("../schema/017_domains.sql")),
     Step::plain(include_str!("../schema/018_releases_apart.sql")),
     Step::plain(include_str!("../schema/019_encodings.sql")),
+    Step::plain(include_str!("../schema/020_described.sql")),
 ];
 
 /// What turns one schema into the next.

@@ -67,9 +67,14 @@ async fn fill(ledger: &dyn Ledger) -> AppName {
         ])
     };
     let entry = world.append(publish).await.unwrap();
-    let from = String::new();
-    let describe =
-        Edit::Describe { uid: code.uid, number: one.number, from, to: "words".to_owned() };
+    let describe = Edit::Describe {
+        uid: code.uid,
+        number: one.number,
+        from: String::new(),
+        to: "words".to_owned(),
+        from_at: None,
+        to_at: Some(world.now()),
+    };
     let again = Change {
         app_version: Some(version_id("g2")),
         placements: vec![(hello.uid, Some(placement(hello.uid, false)))],

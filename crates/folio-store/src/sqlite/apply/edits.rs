@@ -35,9 +35,9 @@ impl Writing<'_> {
             Edit::RestoreVersion { uid, version } => {
                 self.restore_version(&self.living(*uid)?, version)?;
             }
-            Edit::Describe { uid, number, from, to } => {
+            Edit::Describe { uid, number, from, to, from_at, to_at } => {
                 let unit = self.living(*uid)?;
-                self.describe(&unit, *number, from, to)?;
+                self.describe(&unit, *number, (from, *from_at), (to, *to_at))?;
             }
             Edit::Built { key, from, to, readies } => {
                 self.built(*key, from.as_ref(), to)?;

@@ -2,7 +2,7 @@
 
 use folio_core::ports::{State, StoreError};
 use folio_model::{
-    AppName, Digest, Edit, Kind, Number, Unit, UnitUid, Version, VersionId, VersionKey,
+    AppName, Digest, Edit, Kind, Number, Timestamp, Unit, UnitUid, Version, VersionId, VersionKey,
 };
 use rusqlite::params;
 
@@ -75,8 +75,8 @@ impl Writing<'_> {
         awaited: Option<Digest>,
     ) -> Result<(), StoreError> {
         let sql = "INSERT INTO versions (unit, number, id, snapshot, uses_unit, uses_number, archive, \
-                   created_at, created_by, description, waits_for) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+                   created_at, created_by, description, waits_for, described_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let values = params![
             uid.0.as_bytes(),
             signed(version.number.get()),
@@ -89,6 +89,7 @@ impl Writing<'_> {
             version.created_by.as_str(),
             version.description,
             awaited.as_ref().map(Digest::as_bytes),
+            version.described_at.map(moment),
         ];
         run(self.conn, sql, values).map(|_| ())
     }
@@ -117,12 +118,15 @@ impl Writing<'_> {
         &self,
         unit: &Unit,
         number: Number,
-        from: &str,
-        to: &str,
+        (from, from_at): (&str, Option<Timestamp>),
+        (to, to_at): (&str, Option<Timestamp>),
     ) -> Result<(), StoreError> {
-        let sql = "UPDATE versions SET description = ?4 \
-                   WHERE unit = ?1 AND deleted = 0 AND number = ?2 AND description = ?3";
-        let values = params![unit.uid.0.as_bytes(), signed(number.get()), from, to];
+        let sql = "UPDATE versions SET description = ?5, described_at = ?6 \
+                   WHERE unit = ?1 AND deleted = 0 AND number = ?2 AND description = ?3 \
+                   AND described_at IS ?4";
+        let [from_at, to_at] = [from_at, to_at].map(|at| at.map(moment));
+        let key = (unit.uid.0.as_bytes(), signed(number.get()));
+        let values = params![key.0, key.1, from, from_at, to, to_at];
         ensure(run(self.conn, sql, values)? == 1, || what(unit, number))
     }
 

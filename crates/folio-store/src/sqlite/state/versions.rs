@@ -6,14 +6,15 @@ use folio_model::{AppName, Digest, Snapshot, UnitUid, Version, VersionId, Versio
 use rusqlite::{Connection, Row, params};
 
 use crate::sqlite::query::{
-    all, digest, digest_option, exists, key_option, limit, number, one, signed, text, uid,
+    all, digest, digest_option, exists, key_option, limit, number, one, signed, text, text_option,
+    uid,
 };
 
 macro_rules! select_versions {
     ($rest:literal) => {
         concat!(
             "SELECT number, id, snapshot, uses_unit, uses_number, archive, created_at, created_by, \
-             description, deleted = 0 FROM versions ",
+             description, described_at, deleted = 0 FROM versions ",
             $rest
         )
     };
@@ -160,9 +161,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Version> {
         created_at: text(row, 6)?,
         created_by: text(row, 7)?,
         description: row.get(8)?,
+        described_at: text_option(row, 9)?,
     })
 }
 
 fn read_with_fate(row: &Row<'_>) -> rusqlite::Result<(Version, bool)> {
-    Ok((read(row)?, row.get(9)?))
+    Ok((read(row)?, row.get(10)?))
 }

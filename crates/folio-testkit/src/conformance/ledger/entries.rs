@@ -137,6 +137,8 @@ pub async fn unusual_text_comes_back_as_it_was(ledger: &dyn Ledger) {
         number: version.number,
         from: String::new(),
         to: text.to_owned(),
+        from_at: None,
+        to_at: None,
     };
     let change = Change {
         message: text.to_owned(),

@@ -1,7 +1,7 @@
 //! Facts about versions: their numbers, their ids, who uses them, and what they keep alive.
 
 use folio_core::ports::{Ledger, Page};
-use folio_model::{Change, Digest, Draft, Edit, Kind, Snapshot, Version};
+use folio_model::{Change, Digest, Draft, Edit, Kind, Snapshot, Timestamp, Version};
 
 use super::world::{Named, World, draft, function, number, package, version_id};
 
@@ -137,19 +137,25 @@ pub async fn descriptions_change_only_if_they_are_as_expected(ledger: &dyn Ledge
     let world = World::new(ledger).await;
     let unit = world.create(Kind::Package, "code").await;
     let version = world.publish(&unit, "v1").await;
-    let describe = |from: &str, to: &str| Edit::Describe {
+    let (first, then) = (Some(Timestamp::UNIX_EPOCH), Some(world.now()));
+    let describe = |(from, from_at): (&str, _), (to, to_at): (&str, _)| Edit::Describe {
         uid: unit.uid,
         number: version.number,
         from: from.to_owned(),
         to: to.to_owned(),
+        from_at,
+        to_at,
     };
-    world.refuses(vec![describe("other", "new")]).await;
-    world.must(vec![describe("", "new"), describe("new", "newer")]).await;
+    world.refuses(vec![describe(("other", None), ("new", first))]).await;
+    world.refuses(vec![describe(("", first), ("new", first))]).await;
+    let new = describe(("", None), ("new", first));
+    world.must(vec![new, describe(("new", first), ("newer", then))]).await;
     let key = unit.at(1);
     let found = world.look(move |state| state.version(key)).await.expect("it survives");
-    assert_eq!(found, Version { description: "newer".to_owned(), ..version.clone() });
+    let newer = "newer".to_owned();
+    assert_eq!(found, Version { description: newer, described_at: then, ..version.clone() });
     world.delete(&unit, &found).await;
-    world.refuses(vec![describe("newer", "")]).await;
+    world.refuses(vec![describe(("newer", then), ("", None))]).await;
 }
 
 struct Using {

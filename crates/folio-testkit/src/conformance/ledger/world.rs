@@ -184,6 +184,7 @@ impl<'a> World<'a> {
             created_at: self.now(),
             created_by: actor(),
             description: String::new(),
+            described_at: None,
         }
     }
 
