@@ -630,10 +630,25 @@ async fn a_canary_in_a_manifest_is_started_once_and_goes_with_its_deployment() {
     assert_eq!(route_shares().await, [3_000, 7_000], "another canary starts anew");
     let wrong = with(canary(30, "baz")).await;
     assert!(matches!(&wrong, Err(Error::Faults(faults)) if faults.len() == 1), "{wrong:?}");
+    let same = with(canary(30, "foo")).await;
+    let Err(Error::Faults(faults)) = same else { panic!("{same:?}") };
+    assert_eq!(faults[0].what, "canary 'c': `foo` cannot replace itself");
     let gone = apply(&world, "a", units().await).await.unwrap();
     assert_eq!(gone.result.pointers.len(), 1);
     assert_eq!(route_shares().await, [3_000, 7_000]);
     assert!(folio.show_canary(&app(), &name).await.is_err());
+}
+
+#[tokio::test]
+async fn weights_that_are_not_all_of_it_are_said_to_be() {
+    let world = world().await;
+    let route = json!({ "kind": "HTTPTrigger", "metadata": { "name": "r" }, "spec": {
+        "relativeurl": "/r", "methods": ["GET"],
+        "functionref": { "type": "function-weights", "functionweights": { "foo": 60, "bar": 30 } },
+    } });
+    let wrong = apply(&world, "a", vec![document("r", route)]).await;
+    let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
+    assert!(faults[0].what.ends_with("sum to 100, and these sum to 90"), "{faults:?}");
 }
 
 #[tokio::test]

@@ -333,6 +333,11 @@ impl Planner<'_> {
             self.fault(wish, Part::Route, what);
             return Ok(());
         };
+        if served(&asked.old) == served(&asked.new) {
+            let what = format!("canary '{}': `{}` cannot replace itself", asked.name, asked.new);
+            self.fault(wish, Part::New, what);
+            return Ok(());
+        }
         for (part, function) in [(Part::Old, &asked.old), (Part::New, &asked.new)] {
             let mut targets = route.targets.iter();
             if !targets.any(|target| served(&target.function) == served(function)) {

@@ -6,7 +6,7 @@ use hub::serde_json::{Map, json};
 
 use crate::FISSION_VERSION;
 use crate::manifest::{Manifest, ManifestError};
-use crate::registry::KindEntry;
+use crate::registry::{KINDS, KindEntry};
 use crate::schema::{Schema, Shape, join};
 
 /// A document in the form of its version.
@@ -35,7 +35,10 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
     };
     let Some(kind) = KindEntry::find(kind).filter(|found| found.name == kind) else {
         let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        let is_ours = GROUPS.iter().any(|group| version.starts_with(group));
+        let is_ours = match version {
+            "" => KINDS.iter().any(|known| is_like(kind, known.name)),
+            _ => GROUPS.iter().any(|group| version.starts_with(group)),
+        };
         return match is_ours && !FISSION_ONLY.contains(&kind) {
             true => Err(ManifestError::UnknownKind(kind.to_owned())),
             false => Ok(None),
@@ -64,6 +67,21 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
         }
     }
     Ok(Some(Written { manifest: Manifest::new(Value::Object(object))?, unknown }))
+}
+
+/// Whether one word may be the other, written with other capitals or one slip. What such a document was meant to be would be
+/// taken as gone.
+fn is_like(word: &str, known: &str) -> bool {
+    let [word, known] = [word, known].map(str::to_ascii_lowercase);
+    let same = |(a, b): &(u8, u8)| a == b;
+    let ahead = word.bytes().zip(known.bytes()).take_while(same).count();
+    let [word, known] = [&word.as_bytes()[ahead..], &known.as_bytes()[ahead..]];
+    let pairs = word.iter().copied().rev().zip(known.iter().copied().rev());
+    let behind = pairs.take_while(same).count();
+    match (&word[..word.len() - behind], &known[..known.len() - behind]) {
+        ([a, b], [c, d]) => (a, b) == (d, c),
+        (left, meant) => left.len() <= 1 && meant.len() <= 1,
+    }
 }
 
 /// The properties of a document that is no manifest, as Fission's own reader would take them.
@@ -229,6 +247,10 @@ mod tests {
         assert_eq!(written(left_alone).unwrap(), None);
         let misspelt = json!({"kind": "TimerTriger", "apiVersion": "fission.io/v1"});
         assert!(matches!(written(misspelt), Err(ManifestError::UnknownKind(_))));
+        for slip in ["function", "Fnuction", "Functon", "HTTPTriger", "Packages"] {
+            let without = json!({"kind": slip, "metadata": {"name": "a"}});
+            assert!(matches!(written(without), Err(ManifestError::UnknownKind(_))), "{slip}");
+        }
         let unknown = json!({"kind": "Function", "apiVersion": "folio.dev/v9"});
         assert!(matches!(written(unknown), Err(ManifestError::UnknownVersion { .. })));
         assert!(matches!(written(json!({"spec": {}})), Err(ManifestError::Unnamed("kind"))));
