@@ -123,16 +123,31 @@ pub(crate) struct Selection {
     pub(crate) what: &'static str,
 }
 
+/// Whether what is remembered is relied on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// What is as it was the last time is taken to be on the server.
+    #[default]
+    Remembered,
+    /// It turned out to be wrong: everything is read again, and then remembered.
+    Nothing,
+}
+
 /// Plans the upload of files of anywhere on behalf of a directory. Gives the digests of the directories they make;
 /// those that are what they were the last time are taken to be on the server. What the server would not take is
 /// refused before a file is read.
 pub(crate) fn plan_selection(
     selection: &Selection,
     caches: Option<&Path>,
+    trust: Trust,
     limits: &Limits,
 ) -> Result<(Vec<Digest>, Plan)> {
     let Selection { path, chosen, what } = selection;
     let memory = caches.and_then(|caches| Memory::open(caches, path, what));
+    let memory = match trust {
+        Trust::Remembered => memory,
+        Trust::Nothing => memory.map(Memory::forget),
+    };
     let Walked { root, files } = Walked::selection(chosen)?;
     for (chosen, (_, entry)) in chosen.iter().zip(&root.entries) {
         let (count, bytes) = totals(entry, &files);
@@ -181,6 +196,11 @@ impl Memory {
         let last = Cache::load(&path);
         Some(Self { path, last, began })
     }
+
+    /// The same, as if nothing were remembered yet.
+    fn forget(self) -> Self {
+        Self { last: None, ..self }
+    }
 }
 
 fn code(path: &Path) -> Result<Found> {
@@ -218,8 +238,7 @@ impl Found {
     pub(crate) fn afresh(self) -> Self {
         match self {
             Self::Directory { path, walked, memory } => {
-                let memory = memory.map(|memory| Memory { last: None, ..memory });
-                Self::Directory { path, walked, memory }
+                Self::Directory { path, walked, memory: memory.map(Memory::forget) }
             }
             other => other,
         }
@@ -368,7 +387,7 @@ mod tests {
         let plan = |files: u64, bytes: u64| {
             let limits =
                 Limits { content_files_max: files, content_bytes_max: bytes, ..Limits::default() };
-            plan_selection(&selection, None, &limits).err().unwrap().to_string()
+            plan_selection(&selection, None, Trust::Remembered, &limits).err().unwrap().to_string()
         };
         assert!(plan(1, 2).ends_with("has 2 files, the server takes 1"), "{}", plan(1, 2));
         assert!(plan(2, 1).ends_with("has 2 bytes, the server takes 1"), "{}", plan(2, 1));

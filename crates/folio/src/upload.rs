@@ -55,13 +55,14 @@ async fn plan_and_send(
     Ok((content, extent, send_and_learn(client, plan, &limits).await?))
 }
 
-/// Sends what a plan names. What is remembered is true whatever becomes of that, and writing it takes no time of
-/// its own.
+/// Sends what a plan names. What is remembered is taken to be on the server the next time, so it is kept only once
+/// everything is there.
 async fn send_and_learn(client: &Client, mut plan: Plan, limits: &Limits) -> Result<Result<()>> {
     let lesson = plan.lesson.take();
-    let keeping = spawn_blocking(move || lesson.as_ref().map(Lesson::keep));
     let sent = send(client, &Arc::new(plan), limits).await;
-    keeping.await?;
+    if sent.is_ok() {
+        spawn_blocking(move || lesson.as_ref().map(Lesson::keep)).await?;
+    }
     Ok(sent)
 }
 

@@ -119,3 +119,25 @@ fn an_archive_is_fetched_over_https_from_whom_this_machine_trusts() {
     assert!(said.contains("1 package created: code"), "{said}");
     assert_eq!(works(&session, "folio invoke hello"), "far");
 }
+
+#[test]
+fn a_server_that_lost_what_was_deployed_is_sent_everything_again() {
+    let mut session = session(&[]);
+    session.write("folio.yaml", "name: site\nstatic: [{src: public, path: /}]\n").unwrap();
+    works(&session, "mkdir public && echo one > public/one.txt && echo two > public/two.txt");
+    // Files that were just written are remembered a moment later.
+    let deploy = "folio deploy --app site 2>&1";
+    works(&session, "folio app create site");
+    works(&session, deploy);
+    works(&session, "touch -d '1 hour ago' public/*");
+    works(&session, deploy);
+
+    session.stop();
+    std::fs::remove_dir_all(session.data()).unwrap();
+    session.start_again().unwrap();
+    works(&session, "folio app create site");
+    works(&session, deploy);
+    let fetch = format!("curl -sS -H 'Host: site.localhost' {}/two.txt", session.gateway());
+    assert_eq!(works(&session, &fetch).trim_end(), "two");
+    assert!(works(&session, "folio deploy --app site --no-cache 2>&1").contains("up to date"));
+}

@@ -116,6 +116,9 @@ pub(crate) struct Applying {
     /// Work in the app whatever namespace a manifest names
     #[arg(long, visible_alias = "force")]
     force_namespace: bool,
+    /// Read every file again, even if it has not changed since it was last applied
+    #[arg(long)]
+    no_cache: bool,
 }
 
 /// Changes drafts.

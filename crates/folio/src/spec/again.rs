@@ -19,7 +19,7 @@ use folio_model::{AppName, Digest, Owner};
 
 use self::record::{Archive, Files, Package, Record};
 use super::archives::Held;
-use super::batch::Batch;
+use super::batch::{Batch, Behalf};
 use super::directory::Spec;
 use super::fetch::Origin;
 use super::files::OnServer;
@@ -27,6 +27,7 @@ use super::manifest::{Manifest, Side};
 use super::send::{self, Documents, Wanted};
 use crate::command::Session;
 use crate::content::Item;
+use crate::content::Trust;
 use crate::memory::{self, Stamp};
 
 /// Of which apply something is remembered.
@@ -70,8 +71,9 @@ pub(crate) async fn look(whose: Whose<'_>, run: Run) -> Option<News> {
     let mut others = vec![false; record.archives.len()];
     let (places, held) = held(&record, changed, whose.directory)?;
     let stamps: Vec<_> = held.iter().map(stamp).collect();
-    let on_behalf = (whose.directory, Some("again"));
-    let mut batch = Batch::name(whose.session, on_behalf, held).await.ok()?;
+    let (directory, trust) = (whose.directory, Trust::Remembered);
+    let behalf = Behalf { directory, what: "again", trust };
+    let mut batch = Batch::name(whose.session, behalf, held).await.ok()?;
     let uploaded = match run {
         Run::Dry => batch.contents().to_vec(),
         Run::Real if batch.is_slight() || batch.is_there(whose.session).await.ok()? => {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::archives::Held;
 use crate::command::Session;
-use crate::content::{Chosen, Selection};
+use crate::content::{Chosen, Selection, Trust};
 use crate::upload::{self, Pending};
 
 /// Files under their names, in the order in which they were given. Nothing of them is sent before [`Self::send`].
@@ -26,17 +26,26 @@ pub(super) struct Batch {
     limits: Limits,
 }
 
+/// On whose behalf files are named.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Behalf<'a> {
+    pub(super) directory: &'a Path,
+    /// What is remembered of them is kept under this name.
+    pub(super) what: &'static str,
+    pub(super) trust: Trust,
+}
+
 #[derive(Deserialize)]
 struct Server {
     limits: Limits,
 }
 
 impl Batch {
-    /// Names files on behalf of a directory. Those that are what they were the last time, where there was one of this
-    /// name, are taken to be on the server.
+    /// Names files on behalf of a directory. Those that are what they were the last time are taken to be on the server
+    /// if what is remembered is trusted.
     pub(super) async fn name(
         session: &Session,
-        (directory, last): (&Path, Option<&'static str>),
+        Behalf { directory, what, trust }: Behalf<'_>,
         held: Vec<Held>,
     ) -> Result<Self> {
         if held.is_empty() {
@@ -65,9 +74,8 @@ impl Batch {
         }
         if !chosen.is_empty() {
             let path = directory.to_owned();
-            let selection = Selection { path, chosen, what: last.unwrap_or_default() };
-            let caches = session.cache.clone().filter(|_| last.is_some());
-            let pending = upload::name_selection((selection, caches), &limits).await?;
+            let selection = (Selection { path, chosen, what }, session.cache.clone());
+            let pending = upload::name_selection(selection, trust, &limits).await?;
             batch.fill(pending.name());
             batch.selected = Some(pending);
         }

@@ -18,6 +18,7 @@ use super::manifest::{Manifest, Said, Side};
 use super::memory::{Known, Memory};
 use super::pinpoint::{self, at, leading_lines};
 use super::walk::{self, Found};
+use crate::content::Trust;
 use crate::memory::Stamp;
 use crate::problem::{Cause, Problem};
 
@@ -54,8 +55,8 @@ pub(crate) struct Spec {
     pub(super) ignore_file: Option<PathBuf>,
     /// What is remembered of the files, and where.
     pub(super) memory: Option<Memory>,
-    /// Whether nothing is to be taken for known.
-    pub(super) afresh: bool,
+    /// Whether what is remembered of the files of packages is relied on.
+    pub(crate) trust: Trust,
     pub(super) causes: Vec<Cause>,
     /// What could not be read.
     pub(super) unread: Vec<UnreadDocument>,
@@ -76,6 +77,16 @@ pub(crate) enum Recall<'a> {
     Before(&'a Path),
     /// Everything is read again, and then remembered if it can be.
     Afresh(Option<&'a Path>),
+}
+
+impl Recall<'_> {
+    /// What that means for the files of packages.
+    pub(crate) fn trust(&self) -> Trust {
+        match self {
+            Self::Nothing | Self::Before(_) => Trust::Remembered,
+            Self::Afresh(_) => Trust::Nothing,
+        }
+    }
 }
 
 /// A file of a spec.
@@ -153,10 +164,9 @@ impl Spec {
                 memory.map(Memory::forget)
             }
         };
-        let afresh = matches!(recall, Recall::Afresh(_));
         let mut spec = Self {
             directory: directory.to_owned(),
-            afresh,
+            trust: recall.trust(),
             guides: guides.unwrap_or_default(),
             began,
             ignore_file: ignore_file.map(Path::to_owned),
@@ -177,11 +187,6 @@ impl Spec {
     /// What is wrong with it, if anything is.
     pub(crate) fn refusal(&self) -> Option<anyhow::Error> {
         (!self.causes.is_empty()).then(|| refusal(self.causes.clone()))
-    }
-
-    /// What the files of its packages are remembered under, if they are.
-    pub(super) fn selection(&self) -> Option<&'static str> {
-        (!self.afresh).then_some("selection")
     }
 
     fn file(&mut self, path: PathBuf, memory: Option<&mut Memory>) -> Result<()> {
@@ -331,7 +336,9 @@ impl Spec {
             }
             Err(error) => {
                 self.miss();
-                return self.wrong(path, document.places().find(""), error.to_string());
+                let is_version = matches!(error, ManifestError::UnknownVersion { .. });
+                let field = if is_version { "apiVersion" } else { "" };
+                return self.wrong(path, document.places().find(field), error.to_string());
             }
         };
         let place = (document.line + leading_lines(document.text), 1);

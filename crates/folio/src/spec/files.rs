@@ -9,7 +9,7 @@ use folio_model::{Digest, EntryName, Layout};
 use tempfile::TempDir;
 
 use super::archives::Held;
-use super::batch::Batch;
+use super::batch::{Batch, Behalf};
 use super::directory::Spec;
 use super::fetch::{self, Origin};
 use super::manifest::{Manifest, Side};
@@ -76,7 +76,11 @@ impl Files {
         let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         let soles = places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
         let batch = match causes.is_empty() && spec.causes.is_empty() {
-            true => Batch::name(session, (&spec.directory, spec.selection()), held).await?,
+            true => {
+                let (directory, trust) = (spec.directory.as_path(), spec.trust);
+                let behalf = Behalf { directory, what: "selection", trust };
+                Batch::name(session, behalf, held).await?
+            }
             false => Batch::default(),
         };
         Ok(Self { parts, places, soles, batch, causes, temporary })

@@ -11,13 +11,13 @@ use tokio::task::spawn_blocking;
 
 use super::{GUESS_BYTES_MAX, guess, is_outdated, missing, send_and_learn};
 use crate::client::Client;
-use crate::content::{self, Extent, Given, Lesson, Plan, Selection};
+use crate::content::{self, Extent, Given, Lesson, Plan, Selection, Trust};
 
 /// Content under its name. Nothing of it is sent before [`Self::send`].
 pub(crate) struct Pending<T> {
     name: T,
     plan: Plan,
-    /// Plans it as if nothing were remembered.
+    /// Plans it as if nothing were remembered, to remember it then.
     again: Again<T>,
     /// Whether the server has all of it, if it was asked.
     is_there: Option<bool>,
@@ -36,17 +36,20 @@ pub(crate) async fn name_archive(path: PathBuf, limits: &Limits) -> Result<Pendi
 }
 
 /// Names the directories that chosen files make. Those that are what they were the last time are taken to be on the
-/// server, unless nothing is remembered.
+/// server, unless what is remembered is not trusted.
 pub(crate) async fn name_selection(
     (selection, caches): (Selection, Option<PathBuf>),
+    trust: Trust,
     limits: &Limits,
 ) -> Result<Pending<Vec<Digest>>> {
-    let (selection, limits) = (Arc::new(selection), *limits);
-    let first = Arc::clone(&selection);
-    let plan = move || content::plan_selection(&first, caches.as_deref(), &limits);
-    let (name, plan) = spawn_blocking(plan).await??;
-    let again = move || content::plan_selection(&selection, None, &limits);
-    Ok(Pending { name, plan, again: Arc::new(again), is_there: None })
+    let limits = *limits;
+    let plan = Arc::new(move |trust| {
+        content::plan_selection(&selection, caches.as_deref(), trust, &limits)
+    });
+    let first = Arc::clone(&plan);
+    let again = Arc::new(move || plan(Trust::Nothing));
+    let (name, plan) = spawn_blocking(move || first(trust)).await??;
+    Ok(Pending { name, plan, again, is_there: None })
 }
 
 impl<T: Send + 'static> Pending<T> {

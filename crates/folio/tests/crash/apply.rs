@@ -30,21 +30,34 @@ async fn an_apply_cut_off_anywhere_is_whole_or_nothing() {
         let mut cut_off = false;
         // The first passes may be the server's own, as it starts.
         for nth in 1..=3 {
-            cut_off |= cut_off_at(point, nth).await;
+            cut_off |= cut_off_at(point, nth, DIRECTORY).await;
         }
         assert!(cut_off, "no apply passes crash point `{point}`");
     }
 }
 
+#[tokio::test]
+async fn a_deploy_whose_upload_was_cut_off_is_completed_by_the_next() {
+    let mut cut_off = false;
+    for nth in 1..=3 {
+        cut_off |= cut_off_at("blob.packed", nth, APP_FILE).await;
+    }
+    assert!(cut_off, "no deploy uploads anything");
+}
+
+/// Ways to apply: a directory of manifests, or the app's own file.
+const DIRECTORY: &[&str] = &["spec", "version", "apply", "specs"];
+const APP_FILE: &[&str] = &["deploy", "app"];
+
 /// Applies on a server that dies at the nth pass of a point. Returns whether that cut the apply off.
-async fn cut_off_at(point: &str, nth: u64) -> bool {
+async fn cut_off_at(point: &str, nth: u64, way: &[&str]) -> bool {
     let directory = TempDir::new().unwrap();
     plant(directory.path());
     let data = directory.path().join("data");
     let harm = Harm { crash: Some(format!("{point}:{nth}")), ..Harm::default() };
     let mut cut_off = false;
     if let Some(mut server) = Server::start(&data, &harm) {
-        cut_off = !apply(directory.path(), &server.url);
+        cut_off = !apply(directory.path(), &server.url, way);
         match cut_off {
             true => server.wait(),
             false => server.kill(),
@@ -56,7 +69,7 @@ async fn cut_off_at(point: &str, nth: u64) -> bool {
     let found = versions(&client).await;
     let whole = found.len() == FUNCTIONS.len();
     assert!(found.is_empty() || whole, "half of an apply cut off at {point}:{nth}: {found:?}");
-    assert!(apply(directory.path(), &server.url), "applying again after {point}:{nth}");
+    assert!(apply(directory.path(), &server.url, way), "{way:?} again after {point}:{nth}");
     let found = versions(&client).await;
     let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, FUNCTIONS, "after {point}:{nth}");
@@ -91,12 +104,20 @@ fn plant(directory: &Path) {
         .unwrap();
     }
     std::fs::write(specs.join("all.yaml"), manifest).unwrap();
+    let app = directory.join("app");
+    std::fs::create_dir(&app).unwrap();
+    std::fs::copy(directory.join("main.js"), app.join("main.js")).unwrap();
+    let mut manifest = String::from("name: crash\nfunctions:\n");
+    for function in FUNCTIONS {
+        writeln!(manifest, "  {function}: {{environment: nodejs, src: main.js}}").unwrap();
+    }
+    std::fs::write(app.join("folio.yaml"), manifest).unwrap();
 }
 
 /// Applies the directory by the real command. Returns whether it says that it did.
-fn apply(directory: &Path, url: &str) -> bool {
+fn apply(directory: &Path, url: &str, way: &[&str]) -> bool {
     let mut command = folio();
-    command.args(["spec", "version", "apply"]).current_dir(directory);
+    command.args(way).current_dir(directory);
     command.env("FOLIO_URL", url).env("FOLIO_DATA", directory.join("data"));
     command.env("HOME", directory).env("PATH", "/usr/bin:/bin");
     command.output().unwrap().status.success()

@@ -77,8 +77,8 @@ impl Applier<'_> {
 
     /// How the directory differs from what was applied of it, if only files of packages do.
     async fn news(&self, app: &AppName) -> Option<News> {
-        let Applying { specignore, commitlabel, force_namespace, .. } = &self.applying;
-        if *commitlabel || *force_namespace || self.directory.is_file() {
+        let Applying { specignore, commitlabel, force_namespace, no_cache, .. } = &self.applying;
+        if *commitlabel || *force_namespace || *no_cache || self.directory.is_file() {
             return None;
         }
         let (session, directory) = (self.session, self.directory.as_path());
@@ -88,7 +88,11 @@ impl Applier<'_> {
     }
 
     fn recall(&self) -> Recall<'_> {
-        self.session.cache.as_deref().map_or(Recall::Nothing, Recall::Before)
+        match self.session.cache.as_deref() {
+            memories if self.applying.no_cache => Recall::Afresh(memories),
+            Some(memories) => Recall::Before(memories),
+            None => Recall::Nothing,
+        }
     }
 
     /// What is to be done with the directory; says where that stands in git.
@@ -134,7 +138,11 @@ impl Applier<'_> {
             other => other,
         };
         let mut spec = match self.directory.is_file() {
-            true => spec::AppManifest::read(&self.directory)?.spec(&self.directory)?,
+            true => {
+                let mut spec = spec::AppManifest::read(&self.directory)?.spec(&self.directory)?;
+                spec.trust = recall.trust();
+                spec
+            }
             false => Spec::gather(&self.directory, specignore.as_deref(), recall)?,
         };
         if *commitlabel {
