@@ -195,6 +195,7 @@ impl Manifest {
         schema.negatives(&value, "", &mut mismatches);
         mismatches.retain(|mismatch| mismatch.path.starts_with("spec"));
         rules::check(kind, version, &value, &mut mismatches);
+        rules::check_marks(&value, &mut mismatches);
         if mismatches.is_empty() {
             return Ok(());
         }

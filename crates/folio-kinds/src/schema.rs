@@ -224,7 +224,7 @@ pub(crate) fn join(path: &str, name: &str) -> String {
 }
 
 /// A value, short enough for a message.
-fn brief(value: &Value) -> String {
+pub(crate) fn brief(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Array(_) => "a list".to_owned(),

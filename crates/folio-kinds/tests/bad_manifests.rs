@@ -125,3 +125,54 @@ fn what_a_manifest_of_fission_lacks_is_said_by_its_own_fields() {
     let environment = "{version: 2, runtime: {image: acme/cobol}}";
     says("Environment", environment, "spec.runtime.image: `acme/cobol` is no image");
 }
+
+fn written(text: &str) -> Result<serde_json::Value, String> {
+    let value = spec::split(text)[0].parse().unwrap();
+    let written = spec::written(value).map_err(|error| error.to_string())?;
+    let manifest = written.expect("it is a kind").manifest;
+    spec::checked(&manifest).map_err(|error| error.to_string())?;
+    Ok(manifest.as_value())
+}
+
+#[test]
+fn a_document_of_a_version_that_nobody_knows_is_not_taken_for_another() {
+    let document = |version: &str| {
+        format!(
+            "{version}kind: Environment\nmetadata: {{name: a}}\nspec: {{version: 3, runtime: {{image: fission/node-env}}}}\n"
+        )
+    };
+    for version in ["fission.io/v9", "fission.io/v0", "folio.dev/v9", "1"] {
+        let error = written(&document(&format!("apiVersion: {version}\n"))).unwrap_err();
+        let expected = format!(
+            "Environment is not served in `{version}`, only in fission.io/v1, folio.dev/v1"
+        );
+        assert_eq!(error, expected);
+    }
+    for none in ["", "apiVersion:\n", "apiVersion: ''\n", "apiVersion: fission.io/v1\n"] {
+        assert_eq!(written(&document(none)).unwrap()["apiVersion"], "fission.io/v1", "{none}");
+    }
+}
+
+#[test]
+fn labels_and_annotations_are_texts() {
+    let document = |metadata: &str| {
+        format!(
+            "kind: Environment\nmetadata: {{name: a, {metadata}}}\nspec: {{version: 3, runtime: {{image: fission/node-env}}}}\n"
+        )
+    };
+    let found =
+        written(&document("labels: {tier: 1, on: true, none: null, a.b/c: d}, annotations: null"))
+            .unwrap();
+    let expected =
+        serde_json::json!({"name": "a", "labels": {"tier": "1", "on": "true", "a.b/c": "d"}});
+    assert_eq!(found["metadata"], expected);
+    for (metadata, expected) in [
+        ("labels: {a.b/c: [1]}", "metadata.labels.a.b/c: expected a string, found a list"),
+        ("annotations: {x: {y: z}}", "metadata.annotations.x: expected a string, found an object"),
+        ("labels: [a]", "metadata.labels: expected an object, found a list"),
+        ("annotations: x", "metadata.annotations: expected an object, found \"x\""),
+    ] {
+        let error = written(&document(metadata)).unwrap_err();
+        assert!(error.ends_with(expected), "{error}");
+    }
+}

@@ -8,6 +8,7 @@ use crate::FISSION_VERSION;
 use crate::manifest::{Manifest, ManifestError};
 use crate::registry::{KINDS, KindEntry};
 use crate::schema::{Schema, Shape, join};
+use crate::spec::rules::MARKS;
 
 /// A document in the form of its version.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,9 +45,12 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
             false => Ok(None),
         };
     };
-    let version = match object.get("apiVersion").and_then(Value::as_str) {
-        Some(version) if !version.starts_with("fission.io/") => version.to_owned(),
-        _ => FISSION_VERSION.to_owned(),
+    // Another version may mean something else by the same words, so none is taken for one that is known.
+    let version = match object.get("apiVersion") {
+        None | Some(Value::Null) => FISSION_VERSION.to_owned(),
+        Some(Value::String(version)) if version.is_empty() => FISSION_VERSION.to_owned(),
+        Some(Value::String(version)) => version.clone(),
+        Some(other) => other.to_string(),
     };
     object.insert("apiVersion".to_owned(), version.clone().into());
     object.insert("kind".to_owned(), kind.name.into());
@@ -54,6 +58,7 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
         return Err(ManifestError::UnknownVersion { kind: kind.name, version });
     };
     fill(kind.name, &version, &mut object);
+    take_marks(&mut object);
     let mut unknown = Vec::new();
     for (key, value) in &mut object {
         let own = match schema.shape() {
@@ -160,6 +165,23 @@ fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
     }
 }
 
+/// Labels and annotations as texts; no schema describes them. What is neither is left for whoever checks it.
+fn take_marks(object: &mut Map<String, Value>) {
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
+    for marks in MARKS {
+        match metadata.get_mut(marks) {
+            Some(Value::Null) => drop(metadata.remove(marks)),
+            Some(Value::Object(entries)) => {
+                entries.retain(|_, value| !value.is_null());
+                for value in entries.values_mut().filter(|it| it.is_number() || it.is_boolean()) {
+                    *value = value.to_string().into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Brings a value into the form of its schema.
 fn take(schema: Schema, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
     match (schema.shape(), value) {
@@ -254,7 +276,7 @@ mod tests {
         let unknown = json!({"kind": "Function", "apiVersion": "folio.dev/v9"});
         assert!(matches!(written(unknown), Err(ManifestError::UnknownVersion { .. })));
         assert!(matches!(written(json!({"spec": {}})), Err(ManifestError::Unnamed("kind"))));
-        let old = check(json!({"kind": "Package", "apiVersion": "fission.io/v0", "spec": null}));
-        assert_eq!(old.manifest.version().unwrap(), "fission.io/v1");
+        let old = json!({"kind": "Package", "apiVersion": "fission.io/v0", "spec": null});
+        assert!(matches!(written(old), Err(ManifestError::UnknownVersion { .. })));
     }
 }

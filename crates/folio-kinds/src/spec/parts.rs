@@ -35,6 +35,8 @@ pub enum Part {
     Path,
     /// The path that everything a route takes begins with.
     Prefix,
+    /// The host that a route answers to.
+    Host,
     /// When a timer calls.
     Schedule,
     /// The topic of a message queue.
@@ -78,6 +80,7 @@ impl Part {
             Self::Targets => ("spec.functionref.name", "spec.targets"),
             Self::Path => ("spec.relativeurl", "spec.path"),
             Self::Prefix => ("spec.prefix", "spec.path"),
+            Self::Host => ("spec.host", "spec.host"),
             Self::Schedule => ("spec.cron", "spec.cron"),
             Self::Topic => ("spec.topic", "spec.topic"),
             Self::Queue => ("spec.messageQueueType", "spec.queue"),
@@ -137,7 +140,7 @@ mod tests {
         use Part::*;
         check("Function", &[Environment, Package, Configs, Secrets]);
         check("Package", &[Environment, BuildCommand]);
-        check("HTTPTrigger", &[Path, Prefix, Targets]);
+        check("HTTPTrigger", &[Path, Prefix, Host, Targets]);
         check("TimeTrigger", &[Schedule, Targets]);
         check("MessageQueueTrigger", &[Topic, Queue, Targets]);
         check("KubernetesWatchTrigger", &[Watched, Targets]);

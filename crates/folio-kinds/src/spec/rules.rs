@@ -6,6 +6,7 @@ use hub::serde_json::json;
 
 use crate::FISSION_VERSION;
 use crate::manifest::Mismatch;
+use crate::schema::{brief, join};
 
 /// Bytes that an archive inside a manifest has at most, as in Fission.
 pub const LITERAL_BYTES_MAX: usize = 256 * 1024;
@@ -25,6 +26,9 @@ const WORDS: [(&str, &str, &[&str]); 8] = [
     ("Package", "/spec/source/checksum/type", &["sha256"]),
     ("Package", "/spec/deployment/checksum/type", &["sha256"]),
 ];
+
+/// The metadata that holds texts by name.
+pub(super) const MARKS: [&str; 2] = ["labels", "annotations"];
 
 /// What a pod of a function may not ask for, because it would leave its own.
 const POD_FORBIDDEN: [&str; 5] =
@@ -49,6 +53,27 @@ pub(crate) fn check(kind: &str, version: &str, manifest: &Value, found: &mut Vec
             ["source", "deployment"].iter().for_each(|side| archive(manifest, side, found));
         }
         _ => {}
+    }
+}
+
+/// Adds what is wrong with the labels and annotations of a manifest, of whatever version.
+pub(crate) fn check_marks(manifest: &Value, found: &mut Vec<Mismatch>) {
+    let wrong = |path: String, expected: &str, value: &Value| Mismatch {
+        path,
+        expected: expected.to_owned(),
+        found: brief(value),
+    };
+    for marks in MARKS {
+        let path = format!("metadata.{marks}");
+        match &manifest["metadata"][marks] {
+            Value::Null => {}
+            Value::Object(entries) => {
+                for (key, value) in entries.iter().filter(|(_, value)| !value.is_string()) {
+                    found.push(wrong(join(&path, key), "a string", value));
+                }
+            }
+            other => found.push(wrong(path, "an object", other)),
+        }
     }
 }
 

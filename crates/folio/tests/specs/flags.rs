@@ -66,6 +66,25 @@ fn another_namespace_is_refused_unless_it_is_forced() {
 }
 
 #[test]
+fn versions_and_labels_that_cannot_be_are_said_with_their_place() {
+    let session = planted(MANIFESTS);
+    let environment = "spec: {version: 3, runtime: {image: fission/node-env}}\n";
+    let odd = format!(
+        "kind: Environment\napiVersion: fission.io/v9\nmetadata: {name}\n{environment}---\n\
+         kind: Environment\nmetadata:\n  name: f\n  labels:\n    tier: 1\n    a.b/c: [1]\n{environment}",
+        name = "{name: e}"
+    );
+    session.write("specs/odd.yaml", &odd).unwrap();
+    let said = refused(&session, "folio spec validate 2>&1");
+    for expected in [
+        "odd.yaml:2:13: Environment is not served in `fission.io/v9`, only in fission.io/v1, folio.dev/v1",
+        "odd.yaml:11:12: metadata.labels.a.b/c: expected a string, found a list",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn another_file_says_what_to_leave_out() {
     let session = planted(MANIFESTS);
     works(&session, "echo 'kind: [' > specs/broken.yaml; echo broken.yaml > ignored");
