@@ -2,6 +2,7 @@
 //! version. What it names has to be there, and stays as long as the route does.
 
 mod overlap;
+mod reach;
 mod standing;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::overlap::{Paths, check_patterns, clashes, taken};
+pub(crate) use self::reach::{check_host, check_path};
 use self::standing::latest;
 pub(crate) use self::standing::{standing, with_split};
 
@@ -79,6 +81,14 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A host that no request names.
+    #[error("the host `{host}` {why}")]
+    Host {
+        /// The host.
+        host: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Too many targets.
     #[error("{found} targets are more than the {max} a route may have")]
     TooManyTargets {
@@ -119,7 +129,7 @@ impl Explain for Error {
             Self::NoPath | Self::NoTarget => Code("route_incomplete"),
             Self::Taken { .. } => Code("route_taken"),
             Self::ForeignDomain { .. } => Code("domain_taken"),
-            Self::Pattern { .. } | Self::Spec(_) => Code("bad_spec"),
+            Self::Pattern { .. } | Self::Host { .. } | Self::Spec(_) => Code("bad_spec"),
             Self::TooManyTargets { .. } => Code("too_many_targets"),
             Self::Resolve(error) => error.code(),
             Self::Publish(error) => error.code(),
@@ -132,7 +142,8 @@ impl Explain for Error {
         match self {
             Self::Exists(_) | Self::Stale { .. } | Self::Taken { .. } => Class::Conflict,
             Self::NotARoute(_) | Self::ForeignDomain { .. } => Class::Conflict,
-            Self::NoPath | Self::NoTarget | Self::Pattern { .. } | Self::Spec(_) => Class::Invalid,
+            Self::NoPath | Self::NoTarget | Self::Pattern { .. } => Class::Invalid,
+            Self::Host { .. } | Self::Spec(_) => Class::Invalid,
             Self::TooManyTargets { .. } => Class::TooLarge,
             Self::Resolve(error) => error.class(),
             Self::Publish(error) => error.class(),
@@ -158,6 +169,7 @@ impl Explain for Error {
             Self::ForeignDomain { app, .. } => {
                 format!("route it in app `{app}`, or choose another host")
             }
+            Self::Host { .. } => "write it as `shop.example.com`".to_owned(),
             Self::Pattern { .. } => "write it as `{name:[0-9]+}`".to_owned(),
             Self::TooManyTargets { .. } => "use fewer, or raise `aliasTargetsMax`".to_owned(),
             Self::Spec(SnapshotError::Weights(_)) => {
@@ -384,6 +396,7 @@ fn check(
 /// A route whose parts do not contradict one another.
 fn checked(spec: RouteSpec) -> Result<RouteSpec, Error> {
     Snapshot::Trigger(TriggerSpec::Http(spec.clone())).validate()?;
+    check_path(&spec).and_then(|()| check_host(&spec))?;
     overlap::check_patterns(&spec)?;
     Ok(spec)
 }

@@ -204,7 +204,7 @@ pub(crate) fn complete(
         route::resolves(state, app, &target.function)?;
     }
     if let TriggerSpec::Timer(timer) = &spec {
-        let schedule = Schedule::of(timer)?;
+        let schedule = Schedule::parse(&timer.cron, timer.zone.as_deref())?;
         schedule.next(now).ok_or_else(|| Error::Never(timer.cron.clone()))?;
     }
     check_tag(state, app, &spec)?;
@@ -238,7 +238,10 @@ pub(crate) fn check_schedule(spec: &TriggerSpec) -> Result<(), String> {
 
 fn check_when(spec: &TriggerSpec) -> Result<(), Error> {
     match spec {
-        TriggerSpec::Timer(timer) => Schedule::of(timer).map(|_| ()).map_err(Error::from),
+        TriggerSpec::Timer(timer) => {
+            Schedule::parse(&timer.cron, timer.zone.as_deref())?;
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

@@ -73,6 +73,48 @@ async fn a_route_leads_only_to_what_is_there() {
 }
 
 #[tokio::test]
+async fn a_route_that_no_request_can_reach_is_refused() {
+    let world = world().await;
+    hello(&world).await;
+    for path in ["/a?b=c", "/a#b", "/a/{id}?x", "a"] {
+        for kind in [
+            RoutePath::Exact(path.to_owned()),
+            RoutePath::Prefix { path: path.to_owned(), keep: false },
+        ] {
+            let fields = RouteFields { path: Some(kind), ..to("/", "hello") };
+            let (code, why) = refused(create(&world, "r", fields).await);
+            assert_eq!(code, "bad_spec", "{path}");
+            assert!(why.starts_with(&format!("the path `{path}` ")), "{why}");
+        }
+    }
+    for host in [
+        "a b.com",
+        "shop.com:80",
+        "https://shop.com",
+        "shop.com/x",
+        "a@b.com",
+        "127.0.0.1",
+        "[::1]",
+        "*.shop.com",
+        "-a.com",
+        "a..com",
+        "b\u{fc}cher.example",
+    ] {
+        let fields = RouteFields { host: Some(host.to_owned()), ..to("/", "hello") };
+        let (code, why) = refused(create(&world, "r", fields).await);
+        assert_eq!(code, "bad_spec", "{host}");
+        assert!(why.starts_with(&format!("the host `{host}` ")), "{why}");
+    }
+    for (name, host) in
+        [("a", "localhost"), ("b", "Shop.Example.com"), ("c", "xn--bcher-kva.example")]
+    {
+        let path = format!("/{name}/{{id:[a-z]?}}");
+        let fields = RouteFields { host: Some(host.to_owned()), ..to(&path, "hello") };
+        create(&world, name, fields).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn clients_are_told_apart_by_what_a_header_or_cookie_can_be_called() {
     let world = world().await;
     hello(&world).await;

@@ -63,6 +63,11 @@ async fn a_timer_needs_a_time_that_comes_and_something_to_call() {
     assert_eq!(refuse(timer("often", "hello")).await.0, "bad_schedule");
     let (code, said) = refuse(timer("0 0 31 2 *", "hello")).await;
     assert_eq!((code, said.as_str()), ("bad_schedule", "`0 0 31 2 *` never comes"));
+    for years in ["0 0 3 * * * 2027", "CRON_TZ=Europe/Berlin 0 0 3 * * * *"] {
+        let (code, said) = refuse(timer(years, "hello")).await;
+        let expected = format!("`{years}` has seven fields, and there is none for years");
+        assert_eq!((code, said), ("bad_schedule", expected));
+    }
     assert_eq!(refuse(timer("@hourly", "nobody")).await.0, "unit_not_found");
     assert_eq!(refuse(timer("@hourly", "hello@v9")).await.0, "version_not_found");
     assert_eq!(refuse(by_tag(&id("nightly"))).await.0, "tag_not_found");

@@ -51,8 +51,15 @@ pub(super) fn faults(
             faults.push(wish.fault(part, what));
         }
         let TriggerSpec::Http(spec) = spec else { continue };
-        if let Err(error) = route::check_patterns(spec) {
-            faults.push(wish.fault(Part::Path, error.to_string()));
+        for checked in [route::check_patterns(spec), route::check_path(spec)] {
+            if let Err(error) = checked {
+                let is_prefix = matches!(spec.path, RoutePath::Prefix { .. });
+                let part = if is_prefix { Part::Prefix } else { Part::Path };
+                faults.push(wish.fault(part, error.to_string()));
+            }
+        }
+        if let Err(error) = route::check_host(spec) {
+            faults.push(wish.fault(Part::Host, error.to_string()));
         }
         routes.push((&**wish, spec));
     }

@@ -270,7 +270,7 @@ impl Folio {
 
     /// The slot to run now, of those that came from one on, and the one after it if there is one.
     fn slots(&self, job: &Job, first: Timestamp, now: Timestamp) -> (Timestamp, Option<Timestamp>) {
-        let schedule = job.pattern.as_deref().and_then(|text| Schedule::parse(text, None).ok());
+        let schedule = job.pattern.as_deref().and_then(|text| Schedule::stored(text, None).ok());
         let Some(schedule) = schedule else { return (first, None) };
         let keep = match job.misfire {
             Misfire::Skip => 1,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use folio_model::{
     AppName, Digest, Draft, Edit, Kind, Name, Number, Place, Pointer, Right, Snapshot, Timestamp,
-    Unit, UnitKey, UnitUid, Version, VersionKey,
+    TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionKey,
 };
 use futures::stream::{Stream, StreamExt as _};
 
@@ -19,8 +19,9 @@ use super::{Error, Imported};
 use crate::builder::Builder;
 use crate::ports::{Node, State, StoreError};
 use crate::request::{Caller, Repeat};
+use crate::timer::Schedule;
 use crate::view::Done;
-use crate::{Folio, Referrer, app, folio, release, route, trigger, view};
+use crate::{Folio, Referrer, app, folio, release, route, view};
 
 /// Bytes that are stored at a time.
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -294,8 +295,8 @@ fn refuse_routes(state: &dyn State, app: &AppName, manifest: &Manifest) -> Resul
             route::check_patterns(spec).map_err(Box::new)?;
             let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: name.clone() };
             wanted.push((key, spec));
-        } else if let Snapshot::Trigger(spec) = value
-            && let Err(what) = trigger::check_schedule(spec)
+        } else if let Snapshot::Trigger(TriggerSpec::Timer(timer)) = value
+            && let Err(what) = Schedule::of(timer)
         {
             return Err(Error::Damaged { what: format!("trigger `{name}`: {what}") });
         }

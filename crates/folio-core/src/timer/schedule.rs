@@ -23,6 +23,9 @@ pub enum ScheduleError {
         /// What is wrong with it.
         why: String,
     },
+    /// A cron expression that names years.
+    #[error("`{0}` has seven fields, and there is none for years")]
+    Years(String),
     /// No duration after `@every`.
     #[error("`{0}` is no duration of a second or more")]
     Every(String),
@@ -35,7 +38,7 @@ impl ScheduleError {
     /// What to write instead.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Cron { .. } => {
+            Self::Cron { .. } | Self::Years(_) => {
                 "write minute, hour, day, month and weekday, with seconds before them if need be: `*/5 * * * *`"
             }
             Self::Every(_) => "write `@every 30s`, `@every 5m` or `@every 1h30m`",
@@ -83,17 +86,26 @@ impl Range {
 }
 
 impl Schedule {
-    /// Reads when a timer comes.
+    /// Reads when a timer comes that is there already.
     pub fn of(timer: &TimerSpec) -> Result<Self, ScheduleError> {
-        Self::parse(&timer.cron, timer.zone.as_deref())
+        Self::stored(&timer.cron, timer.zone.as_deref())
     }
 
     /// Reads an expression, in a time zone or in UTC. It may name its zone itself: `CRON_TZ=Asia/Tokyo 0 6 * * *`.
     pub fn parse(text: &str, zone: Option<&str>) -> Result<Self, ScheduleError> {
+        let is_zone = |field: &&str| field.starts_with("CRON_TZ=") || field.starts_with("TZ=");
+        match text.split_whitespace().skip_while(is_zone).count() {
+            7 => Err(ScheduleError::Years(text.trim().to_owned())),
+            _ => Self::stored(text, zone),
+        }
+    }
+
+    /// As [`Self::parse`], for what was taken once: a year in it goes on to mean what it did.
+    pub(crate) fn stored(text: &str, zone: Option<&str>) -> Result<Self, ScheduleError> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ=")) {
             let (zone, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            return Self::parse(rest, Some(zone));
+            return Self::stored(rest, Some(zone));
         }
         if let Some(every) = text.strip_prefix("@every ") {
             return period(every.trim()).map(|period| Self(Kind::Every(period)));
@@ -225,6 +237,8 @@ mod tests {
         };
         check("often", None, "`often` is no cron expression");
         check("61 * * * *", None, "no cron expression");
+        check("0 0 3 * * * 2027", None, "has seven fields, and there is none for years");
+        Schedule::stored("0 0 3 * * * 2027", None).unwrap();
         check("@every soon", None, "`soon` is no duration");
         check("@every 10ms", None, "`10ms` is no duration");
         check("* * * * *", Some("Mars/Base"), "no time zone `Mars/Base`");
