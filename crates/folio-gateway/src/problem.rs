@@ -18,7 +18,7 @@ use crate::matcher::Methods;
 pub(crate) struct Problem {
     pub(crate) code: Code,
     message: Cow<'static, str>,
-    hint: Option<&'static str>,
+    hint: Option<Cow<'static, str>>,
     /// What only the log is told.
     pub(crate) detail: Option<String>,
     class: Class,
@@ -49,6 +49,9 @@ const BY_CODE: [(Code, StatusCode); 16] = [
     (Code("build_pending"), StatusCode::SERVICE_UNAVAILABLE),
 ];
 
+/// Where to see which releases there are.
+const RELEASES: &str = "`folio release list` shows what exists";
+
 impl Problem {
     fn new(code: Code, class: Class, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
@@ -56,8 +59,8 @@ impl Problem {
         Self { code, message, hint, detail, class, allow, link, closes: false }
     }
 
-    fn hint(self, hint: &'static str) -> Self {
-        Self { hint: Some(hint), ..self }
+    fn hint(self, hint: impl Into<Cow<'static, str>>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
     }
 
     fn closing(self) -> Self {
@@ -100,6 +103,7 @@ impl Problem {
 
     pub(crate) fn no_release() -> Self {
         Self::new(Code("release_not_found"), Class::NotFound, "there is no such release")
+            .hint(RELEASES)
     }
 
     /// Why the core says that a release cannot be reached; `live` is where the app can be.
@@ -107,7 +111,12 @@ impl Problem {
         let problem = Self::new(error.code(), error.class(), error.to_string());
         let link = HeaderValue::from_str(&format!("<{live}>; rel=\"latest-version\"")).ok();
         let link = link.filter(|_| error.class() == Class::Gone).map(Box::new);
-        Self { link, ..problem }
+        let hint = match error {
+            // Which names are like it is nobody's business who only calls the app.
+            release::Error::NotFound { .. } => Some(Cow::Borrowed(RELEASES)),
+            error => error.hint().map(Cow::Owned),
+        };
+        Self { link, hint, ..problem }
     }
 
     /// Why a webhook was not called. What its function is, is nobody's business.
@@ -136,6 +145,7 @@ impl Problem {
     pub(crate) fn no_live() -> Self {
         let message = "the app has no release that can be reached";
         Self::new(Code("no_live_release"), Class::NotFound, message)
+            .hint("deploy something, or `folio release create`")
     }
 
     pub(crate) fn no_route() -> Self {
@@ -267,8 +277,8 @@ impl Problem {
             "message": self.message,
             "requestId": id.to_string(),
         });
-        if let Some(hint) = self.hint {
-            error["hint"] = hint.into();
+        if let Some(hint) = &self.hint {
+            error["hint"] = hint.as_ref().into();
         }
         serde_json::json!({ "error": error }).to_string()
     }

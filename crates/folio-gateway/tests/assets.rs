@@ -77,6 +77,7 @@ async fn a_path_means_the_file_whose_name_it_is() {
     }
     let answer = world.fetch("/docs?x=1", "").await;
     assert_eq!((answer.status, answer.header("location")), (308, Some("./docs/?x=1")));
+    assert_eq!(answer.header("cache-control"), Some("no-cache"));
     for path in
         ["/App.js", "/app.js/", "/docs//", "/docs/../app.js", "/%2e%2e/etc/passwd", "/a%2fb"]
     {
@@ -148,6 +149,8 @@ async fn a_client_that_has_the_file_is_told_so_and_a_part_is_a_part() {
     ] {
         let answer = world.fetch("/a.txt", &format!("{header}\r\n")).await;
         assert_eq!(answer.status, status, "{header}");
+        let kept = if status == 412 { "no-store" } else { "public, no-cache, max-age=0" };
+        assert_eq!(answer.header("cache-control"), Some(kept), "{header}");
         assert_eq!(answer.header("etag"), Some(tag.as_str()), "{header}");
     }
     for (header, status, body, range) in [
@@ -161,13 +164,20 @@ async fn a_client_that_has_the_file_is_told_so_and_a_part_is_a_part() {
         let answer = world.fetch("/a.txt", &format!("{header}\r\n")).await;
         assert_eq!((answer.status, answer.text().as_str()), (status, body), "{header}");
         assert_eq!(answer.header("content-range"), range, "{header}");
+        let kept = if status == 416 { "no-store" } else { "public, no-cache, max-age=0" };
+        assert_eq!(answer.header("cache-control"), Some(kept), "{header}");
     }
-    let mut client = world.client().await;
-    client.send("HEAD /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
-    let mut answer = Vec::new();
-    client.stream.read_to_end(&mut answer).await.unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    assert!(answer.contains("content-length: 10\r\n") && answer.ends_with("\r\n\r\n"), "{answer}");
+    for more in ["", "Range: bytes=2-4\r\n", "Range: bytes=10-\r\n"] {
+        let mut client = world.client().await;
+        let head = "HEAD /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+        client.send(&format!("{head}{more}\r\n")).await;
+        let mut answer = Vec::new();
+        client.stream.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n"), "{answer}");
+        assert!(answer.contains("content-length: 10\r\n"), "{answer}");
+        assert!(!answer.contains("content-range"), "{answer}");
+    }
 }
 
 #[tokio::test]

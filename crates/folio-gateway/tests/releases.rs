@@ -10,6 +10,10 @@ fn at(text: &str) -> ReleaseRef {
     text.parse().unwrap()
 }
 
+fn hint(answer: &Answer) -> String {
+    answer.json()["error"]["hint"].as_str().unwrap_or_default().to_owned()
+}
+
 impl World {
     async fn live(&self) -> String {
         let app = AppName::default_app();
@@ -76,7 +80,12 @@ async fn a_header_names_any_release_and_a_wrong_one_is_an_error() {
         let answer = world.ask("localhost", &format!("Folio-Release: {name}\r\n")).await;
         assert_eq!(answer.status, status, "{name}");
         assert_eq!(answer.code(), "release_not_found", "{name}");
+        assert_eq!(hint(&answer), "`folio release list` shows what exists", "{name}");
     }
+    // What is like it is told to who may see the app, not to who calls it.
+    let near = format!("{before}x");
+    let answer = world.ask("localhost", &format!("Folio-Release: {near}\r\n")).await;
+    assert_eq!(hint(&answer), "`folio release list` shows what exists", "{near}");
     let twice = format!("Folio-Release: {before}\r\nFolio-Release: live\r\n");
     assert_eq!(world.ask("localhost", &twice).await.status, 400);
 }
@@ -91,12 +100,14 @@ async fn what_is_gone_is_410_with_the_way_to_live_and_an_app_version_is_no_relea
     let host = format!("{}--default.d.test", view.shows);
     let answer = world.ask(&host, "").await;
     assert_eq!((answer.status, answer.code().as_str()), (404, "not_released"));
+    assert!(hint(&answer).starts_with("release it with `folio release create"), "{answer:?}");
     for version in ["v3", "v4"] {
         world.publish("echo", version).await;
     }
     let host = format!("default.{before}.d.test:81");
     let answer = world.ask(&host, "").await;
     assert_eq!((answer.status, answer.code().as_str()), (410, "release_expired"));
+    assert!(hint(&answer).starts_with("release its app version again with"), "{answer:?}");
     let link = "<http://default.d.test:81/>; rel=\"latest-version\"";
     assert_eq!(answer.header("link"), Some(link));
     let page = world.ask(&host, "Accept: text/html\r\n").await;
@@ -109,6 +120,7 @@ async fn what_is_gone_is_410_with_the_way_to_live_and_an_app_version_is_no_relea
     let deleted = deleted.result.label.id;
     let answer = world.ask(&format!("{deleted}--default.d.test"), "").await;
     assert_eq!((answer.status, answer.code().as_str()), (410, "release_deleted"));
+    assert!(hint(&answer).starts_with("release its app version again with"), "{answer:?}");
     assert_eq!(world.ask("nobody.v1.d.test", "").await.code(), "host_not_found");
 }
 
@@ -137,4 +149,5 @@ async fn an_app_without_a_release_says_so() {
     world.folio.create_app(&caller(), &shop).await.unwrap();
     let answer = world.ask("shop.d.test", "").await;
     assert_eq!((answer.status, answer.code().as_str()), (404, "no_live_release"));
+    assert!(!hint(&answer).is_empty(), "{answer:?}");
 }

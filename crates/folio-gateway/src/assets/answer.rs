@@ -46,14 +46,15 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn new(hit: Hit, (method, uri, headers): (&Method, &Uri, &HeaderMap)) -> Self {
+        let is_head = method == Method::HEAD;
         let wanted = [ACCEPT_ENCODING, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE];
         let mut own = HeaderMap::new();
-        for name in wanted {
+        // Only a GET has parts: RFC 9110, section 14.2.
+        for name in wanted.into_iter().filter(|name| !is_head || *name != RANGE) {
             for value in headers.get_all(&name) {
                 own.append(name.clone(), value.clone());
             }
         }
-        let is_head = method == Method::HEAD;
         let (status, caching, uri) = (StatusCode::OK, Caching::AsSaid, uri.clone());
         Self { hit, status, caching, headers: own, uri, is_head }
     }
@@ -80,6 +81,9 @@ impl Asked {
             && let Some(status) = self.precondition(&tag)
         {
             headers.remove(CONTENT_TYPE);
+            if status == StatusCode::PRECONDITION_FAILED {
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            }
             *response.status_mut() = status;
             return Ok(response);
         }
@@ -98,6 +102,7 @@ impl Asked {
             Wanted::Nothing => {
                 headers.insert(CONTENT_RANGE, value(&format!("bytes */{length}")));
                 headers.remove(CONTENT_TYPE);
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
                 *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
                 return Ok(response);
             }
@@ -209,6 +214,8 @@ fn redirect(uri: &Uri) -> Response<Body> {
     let last = uri.path().rsplit('/').next().unwrap_or_default();
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    // What is a directory now may be a file in the next release.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response.headers_mut().insert(LOCATION, value(&format!("./{last}/{query}")));
     response
 }
