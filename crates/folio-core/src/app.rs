@@ -152,6 +152,9 @@ pub struct PlanView {
     pub plan: AppPlan,
     /// What expired because of it.
     pub expiry: Expiry,
+    /// How many tags there are, if that is more than the plan allows. They stay; no other can be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags_over_limit: Option<u64>,
 }
 
 impl Folio {
@@ -256,10 +259,19 @@ impl Folio {
             let to = Some(Place::Plan(plan.clone()));
             builder.point(pointer, from.map(|(place, _)| place), to)?;
             standing.plan = plan.clone();
-            Ok(PlanView { plan, expiry: expire(builder, &mut standing, None)? })
+            let expiry = expire(builder, &mut standing, None)?;
+            let tags_over_limit = tags_over_limit(&standing);
+            Ok(PlanView { plan, expiry, tags_over_limit })
         })
         .await
     }
+}
+
+/// How many tags count, those on releases that everybody sees, if they are more than the plan allows.
+fn tags_over_limit(standing: &Standing) -> Option<u64> {
+    let public = standing.accessible.iter().filter(|found| !found.release.aside);
+    let tags: usize = public.map(|found| standing.tags_on(&found.id).count()).sum();
+    (tags > standing.plan.tagged as usize).then_some(tags as u64)
 }
 
 /// Refuses an app with units or domains; what nobody sees of it goes.

@@ -273,8 +273,11 @@ async fn names_that_would_hide_others_cannot_be_tags() {
     let from = two.parse().unwrap();
     let moved = world.folio.tag_release(&world.caller, tag, &at(&two), Some(&from)).await;
     assert_eq!(refused(moved).0, "stale");
-    let change = PlanChange { releases: None, tagged: Some(1) };
-    world.folio.set_plan(&world.caller, &app(), change).await.unwrap();
+    let plan = async |tagged: u32| {
+        let change = PlanChange { releases: None, tagged: Some(tagged) };
+        world.folio.set_plan(&world.caller, &app(), change).await.unwrap().result.tags_over_limit
+    };
+    assert_eq!((plan(0).await, plan(1).await), (Some(1), None));
     assert_eq!(refused(world.tag("gamma", &two).await).0, "release_tags_full");
     world.tag("beta", &two).await.unwrap();
     let nobody = "nobody".parse().unwrap();

@@ -176,9 +176,13 @@ async fn plan(session: &Session, command: Plan) -> Result<()> {
             let path = ["apps", app.as_str(), "plan"];
             let done: Done<PlanView> = session.client.change(&path, change).await?;
             session.output.item(&done, |done| {
-                let plan = granted(&done.result.plan);
-                let expiry = super::release::expiry(&done.result.expiry);
-                if expiry.is_empty() { plan } else { format!("{plan}\n{expiry}") }
+                let PlanView { plan, expiry, tags_over_limit } = &done.result;
+                let expiry = super::release::expiry(expiry);
+                let over = tags_over_limit.map(|tags| {
+                    format!("over limit: {tags} tags, the plan allows {}", plan.tagged)
+                });
+                let more = Some(expiry).filter(|expiry| !expiry.is_empty()).into_iter().chain(over);
+                std::iter::once(granted(plan)).chain(more).collect::<Vec<_>>().join("\n")
             })
         }
     }
