@@ -31,7 +31,7 @@ pub(crate) struct Test {
     /// Add this to the query; repeat it for more
     #[arg(long, short, value_name = "KEY=VALUE")]
     query: Vec<String>,
-    /// Wait this long for the whole answer
+    /// Wait this long for the whole answer; 0 waits as long as it takes
     #[arg(long, short, value_name = "TIME", default_value = "60s", value_parser = time)]
     timeout: Duration,
     /// Ask for this path
@@ -62,7 +62,11 @@ pub(crate) async fn run(session: &Session, test: Test) -> Result<()> {
         data: test.body,
     };
     let function = request.function.to_string();
-    let Ok(status) = timeout(test.timeout, answer(session, request)).await else {
+    let answer = answer(session, request);
+    if test.timeout.is_zero() {
+        return invoke::check(&function, answer.await?);
+    }
+    let Ok(status) = timeout(test.timeout, answer).await else {
         let problem = format!("`{function}` did not answer within {} ms", test.timeout.as_millis());
         return Err(Problem::new(problem).hint("wait longer with --timeout").into());
     };
