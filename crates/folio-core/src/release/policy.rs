@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
-    AppName, AppPlan, Digest, Place, Pointer, ReleaseId, ReleasePolicy, Retention, Skew,
+    AppName, AppPlan, Digest, Place, Pointer, ReleaseId, ReleasePolicy, Retention, Skew, TreeEntry,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::retention::Sizes;
 use super::{Error, ReleaseRef, ReleaseView, Standing, find, known, plan, reach_public, view};
-use crate::Folio;
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
 use crate::request::Caller;
 use crate::view::{self as views, Done};
+use crate::{Folio, content};
 
 /// What is to be different about how an app treats its releases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -123,7 +123,7 @@ impl Folio {
         .await
     }
 
-    /// What every release that can be reached holds, with its bytes, if that decides anything.
+    /// The files that every release that can be reached holds, if that decides anything.
     pub(super) async fn release_sizes(&self, app: &AppName) -> Result<Option<Sizes>, Error> {
         let of = app.clone();
         let held: Option<BTreeMap<ReleaseId, BTreeSet<Digest>>> = self
@@ -141,15 +141,19 @@ impl Folio {
             })
             .await?;
         let Some(held) = held else { return Ok(None) };
-        let mut known: BTreeMap<Digest, u64> = BTreeMap::new();
-        for digest in held.values().flatten() {
-            if !known.contains_key(digest) {
-                let about = self.blobs.about(*digest).await?;
-                known.insert(*digest, about.map_or(0, |about| about.totals.bytes));
+        let mut trees: BTreeMap<Digest, Vec<(Digest, u64)>> = BTreeMap::new();
+        for tree in held.values().flatten() {
+            if !trees.contains_key(tree) {
+                let listed = content::list_files(self.blobs.as_ref(), *tree).await?.into_iter();
+                let files = listed.filter_map(|(_, entry)| match entry {
+                    TreeEntry::File { digest, bytes, .. } => Some((digest, bytes)),
+                    TreeEntry::Directory { .. } => None,
+                });
+                trees.insert(*tree, files.collect());
             }
         }
-        let sized = held.into_iter().map(|(id, digests)| {
-            (id, digests.into_iter().map(|digest| (digest, known[&digest])).collect())
+        let sized = held.into_iter().map(|(id, held)| {
+            (id, held.iter().flat_map(|tree| trees[tree].iter().copied()).collect())
         });
         Ok(Some(sized.collect()))
     }
@@ -180,7 +184,7 @@ fn alter(
     Ok(plan.policy)
 }
 
-/// The content of everything that a release shows.
+/// The trees of everything that a release shows.
 fn contents(
     state: &dyn State,
     app: &AppName,

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::{Standing, aside};
 use crate::ports::StandingRelease;
 
-/// What each release holds, with its bytes.
+/// The files that each release holds, by digest, with their bytes.
 pub(crate) type Sizes = BTreeMap<ReleaseId, BTreeMap<Digest, u64>>;
 
 /// What becomes of a release.
@@ -114,13 +114,21 @@ fn within_count(count: usize, most: Option<u32>) -> bool {
 
 /// Has the oldest that are free expire until the others hold no more than a budget of bytes.
 fn within(fates: &mut [Fate], budget: u64, sizes: &Sizes) {
-    loop {
-        let held = fates.iter().filter(|fate| fate.expires.is_none());
-        let held = held.filter_map(|fate| sizes.get(&fate.found.id)).flatten();
-        let bytes: u64 = held.collect::<BTreeMap<_, _>>().into_values().sum();
-        let free = fates.iter_mut().find(|fate| fate.is_free());
-        let Some(oldest) = free.filter(|_| bytes > budget) else { return };
+    let held = |fate: &Fate| sizes.get(&fate.found.id).into_iter().flatten();
+    let (mut holders, mut bytes) = (BTreeMap::<&Digest, usize>::new(), 0);
+    for (digest, size) in fates.iter().filter(|fate| fate.expires.is_none()).flat_map(held) {
+        let count = holders.entry(digest).or_default();
+        bytes += if *count == 0 { *size } else { 0 };
+        *count += 1;
+    }
+    while bytes > budget {
+        let Some(oldest) = fates.iter_mut().find(|fate| fate.is_free()) else { return };
         oldest.expires = Some(format!("all together hold {bytes} bytes, more than {budget}"));
+        for (digest, size) in held(oldest) {
+            let count = holders.get_mut(digest).expect("everything held was counted");
+            *count -= 1;
+            bytes -= if *count == 0 { *size } else { 0 };
+        }
     }
 }
 
