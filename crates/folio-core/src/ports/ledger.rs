@@ -292,6 +292,14 @@ pub trait State {
     /// The entries that moved a pointer, oldest first.
     fn moves(&self, pointer: &Pointer) -> Result<Vec<Entry>, StoreError>;
 
+    /// The newest entries below a place that moved a pointer, newest first.
+    fn moves_before(
+        &self,
+        pointer: &Pointer,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+
     /// A snapshot by digest.
     fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError>;
 

@@ -1,9 +1,10 @@
 //! Moves what an app's own host shows. A move by hand pins it; it goes back by the releases that had all the traffic.
 
 use folio_model::{
-    Actor, AppName, Canary, CanaryPhase, CanarySubject, Edit, Live, LiveMode, LiveShare, Place,
-    Pointer, ReleaseId, Timestamp,
+    Actor, AppName, Canary, CanaryPhase, CanarySubject, Edit, Entry, Live, LiveMode, LiveShare,
+    Place, Pointer, ReleaseId, Skew, Timestamp,
 };
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -209,18 +210,34 @@ fn past(state: &dyn State, app: &AppName) -> Result<(StandingRelease, Option<u64
     Err(Error::NoPast(app.clone()))
 }
 
-/// The releases that had all the traffic before, and until when, newest first.
+/// The releases that had all the traffic before, and until when, newest first, as far back as clients may stay with one.
+/// A rollback leaves a release that no later way back leads to, so what counts is where live really was.
 pub(super) fn lately(
     state: &dyn State,
     app: &AppName,
-    now: &Live,
+    (now, skew): (&Live, &Skew),
 ) -> Result<Vec<(ReleaseId, Timestamp)>, StoreError> {
+    const AT_ONCE: usize = 8;
     const BACK_MAX: usize = 64;
-    let (mut found, mut before, mut until) = (Vec::new(), now.before, now.since);
-    while let Some(entry) = before.filter(|_| found.len() < BACK_MAX) {
-        let live = live_at(state, app, entry)?;
-        found.extend(live.sole().map(|release| (release.clone(), until)));
-        (before, until) = (live.before, live.since);
+    let pointer = Pointer::Live { app: app.clone() };
+    let stay = SignedDuration::from_secs(skew.max_age_s.try_into().unwrap_or(i64::MAX));
+    let (mut found, mut below) = (Vec::new(), u64::MAX);
+    while found.len() < BACK_MAX {
+        let moved = state.moves_before(&pointer, below, AT_ONCE)?;
+        for Entry { at, edits, .. } in &moved {
+            let left = edits.iter().rev().filter_map(|edit| match edit {
+                Edit::Move { pointer: moved, from: Some(Place::Live(from)), .. } => {
+                    from.sole().filter(|_| *moved == pointer)
+                }
+                _ => None,
+            });
+            found.extend(left.map(|release| (release.clone(), *at)));
+        }
+        let Some(Entry { seq, at, .. }) = moved.last() else { break };
+        if now.since.duration_since(*at) > stay {
+            break;
+        }
+        below = *seq;
     }
     Ok(found)
 }

@@ -236,6 +236,16 @@ impl State for Rows {
         Ok(places.filter_map(|seq| self.entries.get(seq).cloned()).collect())
     }
 
+    fn moves_before(
+        &self,
+        pointer: &Pointer,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let newest = self.moves(pointer)?.into_iter().rev();
+        Ok(newest.filter(|entry| entry.seq < below).take(limit).collect())
+    }
+
     fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError> {
         Ok(self.snapshots.get(&digest).cloned())
     }

@@ -277,6 +277,15 @@ impl State for Newest<'_> {
         self.seen().moves(pointer)
     }
 
+    fn moves_before(
+        &self,
+        pointer: &Pointer,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.seen().moves_before(pointer, below, limit)
+    }
+
     fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError> {
         self.seen().snapshot(digest)
     }

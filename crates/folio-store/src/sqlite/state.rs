@@ -192,6 +192,15 @@ impl State for Seen<'_> {
         pointers::moves(self.0, pointer)
     }
 
+    fn moves_before(
+        &self,
+        pointer: &Pointer,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        pointers::moves_before(self.0, pointer, below, limit)
+    }
+
     fn snapshot(&self, digest: Digest) -> Result<Option<Snapshot>, StoreError> {
         versions::snapshot(self.0, digest)
     }

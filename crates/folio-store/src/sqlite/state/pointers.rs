@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::history::read_entry;
 use super::releases;
-use crate::sqlite::query::{all, json, one, seq, signed, text};
+use crate::sqlite::query::{all, json, limit, one, seq, signed, text};
 
 /// The columns that name a pointer.
 pub(crate) struct Columns {
@@ -202,6 +202,23 @@ pub(super) fn moves(conn: &Connection, pointer: &Pointer) -> Result<Vec<Entry>, 
                WHERE kind = ?1 AND owner = ?2 AND name = ?3 ORDER BY seq";
     let at = Columns::of(pointer);
     all(conn, sql, params![at.kind, at.owner, at.name], read_entry)
+}
+
+pub(super) fn moves_before(
+    conn: &Connection,
+    pointer: &Pointer,
+    below: u64,
+    rows: usize,
+) -> Result<Vec<Entry>, StoreError> {
+    if let Pointer::Release { app, id } = pointer {
+        let newest = releases::moves(conn, app, id)?.into_iter().rev();
+        return Ok(newest.filter(|entry| entry.seq < below).take(rows).collect());
+    }
+    let sql = "SELECT body FROM pointer_moves JOIN entries USING (seq) \
+               WHERE kind = ?1 AND owner = ?2 AND name = ?3 AND seq < ?4 \
+               ORDER BY seq DESC LIMIT ?5";
+    let at = Columns::of(pointer);
+    all(conn, sql, params![at.kind, at.owner, at.name, signed(below), limit(rows)], read_entry)
 }
 
 fn of_owner(

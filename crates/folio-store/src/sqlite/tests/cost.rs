@@ -67,6 +67,10 @@ const QUESTIONS: &[(&str, Question)] = &[
         let pointer = Pointer::Alias { unit: unit.uid, name: version_id("nowhere") };
         state.moves(&pointer).map(drop)
     }),
+    ("newest moves", |state, unit| {
+        let pointer = Pointer::Live { app: unit.key.app.clone() };
+        state.moves_before(&pointer, u64::MAX, 8).map(drop)
+    }),
 ];
 
 /// Steps of each question, and of appending one more version, with so many versions.

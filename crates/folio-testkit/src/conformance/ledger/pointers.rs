@@ -248,6 +248,14 @@ pub async fn moves_are_remembered_after_a_pointer_is_gone(ledger: &dyn Ledger) {
     let removed = world.must(vec![unit.point("stable", Some(1), None)]).await;
     let pointer = unit.alias("stable");
     let moves = world.look(move |state| state.moves(&pointer)).await;
+    let seq = removed.seq;
+    let before = async |below: u64, limit: usize| {
+        let pointer = unit.alias("stable");
+        world.look(move |state| state.moves_before(&pointer, below, limit)).await
+    };
+    assert_eq!(before(u64::MAX, 2).await, [removed.clone(), twice.clone()]);
+    assert_eq!(before(seq, 9).await, [twice.clone(), made.clone()]);
+    assert_eq!(before(seq, 0).await, []);
     assert_eq!(moves, [made, twice, removed]);
     let unknown = unit.alias("unknown");
     assert_eq!(world.look(move |state| state.moves(&unknown)).await, []);
