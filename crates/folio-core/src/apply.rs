@@ -38,6 +38,7 @@ use self::pointers::PointerWish;
 use self::unread::Unread;
 pub use self::unread::UnreadDocument;
 use crate::ports::StoreError;
+use crate::release::{Late, late};
 pub use crate::request::Run;
 use crate::request::{Caller, ContentRef};
 use crate::view::Done;
@@ -236,6 +237,9 @@ pub struct Applied {
     pub adopted: Vec<AdoptedUnit>,
     /// How many are as they were.
     pub unchanged: u64,
+    /// What is released or live since, or would be, where nothing differs but that was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<Late>,
     /// What was left alone, and why.
     pub remarks: Vec<String>,
     /// What everything that was asked for is named by; the next apply may build on it.
@@ -252,6 +256,7 @@ impl Applied {
             pointers: Vec::new(),
             adopted: Vec::new(),
             unchanged: 0,
+            late: None,
             remarks: Vec::new(),
             base: None,
         }
@@ -348,7 +353,7 @@ impl Folio {
         }
         let run = if apply.unread.is_empty() { run } else { Run::Dry };
         if let Some(applied) = self.still_so(app, &apply).await? {
-            return Ok(Done::unchanged(applied));
+            return self.settle_late((caller, app), applied, run).await;
         }
         let Read { wanted, documents, remarks } = self.read_wishes(app, apply, run).await?;
         let wanted = Arc::new(wanted);
@@ -365,12 +370,17 @@ impl Folio {
         if run == Run::Dry || plan.is_empty() {
             let mut result = plan.outcome(&wanted, None);
             result.remarks.splice(0..0, remarks.iter().cloned());
+            let settles = result.remarks.len() == remarks.len();
+            result.base = Some(documents.base()).filter(|_| run == Run::Real);
+            let done = match plan.is_empty() && !wanted.asks_for_nothing() {
+                true => self.settle_late((caller, app), result, run).await?,
+                false => Done::unchanged(result),
+            };
             if run == Run::Real {
-                let entry = plan.entry.filter(|_| result.remarks.len() == remarks.len());
-                result.base = Some(documents.base());
+                let entry = done.entry.or(plan.entry).filter(|_| settles);
                 self.remember(app, &wanted, (documents, remarks), entry);
             }
-            return Ok(Done::unchanged(result));
+            return Ok(done);
         }
         let (of, asked, said) = (app.clone(), Arc::clone(&wanted), remarks.clone());
         let (base, mut plan) = (Some(documents.base()), Some(plan));
@@ -409,6 +419,25 @@ impl Folio {
         }
         let (unchanged, remarks) = (last.documents.len() as u64, last.remarks.clone());
         Ok(Some(Applied { unchanged, remarks, base: *base, ..Applied::nothing() }))
+    }
+
+    /// Ends an apply that finds everything as it should be: what was kept from being released is released now.
+    async fn settle_late(
+        &self,
+        (caller, app): (&Caller, &AppName),
+        mut applied: Applied,
+        run: Run,
+    ) -> Result<Done<Applied>, Error> {
+        let (of, releasing) = (app.clone(), caller.releasing.clone());
+        applied.late = self.look(move |state| late::owed(state, &of, &releasing)).await?;
+        if run == Run::Dry || applied.late.is_none() {
+            return Ok(Done::unchanged(applied));
+        }
+        self.commit(caller, app, move |builder| {
+            let late = late::settle(builder)?;
+            Ok::<_, Error>(Applied { late, ..applied.clone() })
+        })
+        .await
     }
 
     /// Remembers what was asked for, and after which entry it is so. Where something was left alone, that may change

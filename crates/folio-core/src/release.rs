@@ -7,6 +7,7 @@
 mod aside;
 mod error;
 pub(crate) mod held;
+pub(crate) mod late;
 pub(crate) mod live;
 mod make;
 mod policy;
@@ -26,9 +27,10 @@ use folio_model::{
 
 pub(crate) use self::aside::refuse as refuse_aside;
 pub use self::error::Error;
+pub use self::late::Late;
 pub use self::live::LiveMove;
 pub use self::make::{OverLimit, PinnedAt, Released, Remark};
-pub(crate) use self::make::{expire, make};
+pub(crate) use self::make::{expire, make, was_released};
 pub use self::policy::{Keeping, PolicyChange, PolicyPart};
 pub use self::removal::{Deletion, ExpiredRelease, Expiry, KeptRelease};
 pub use self::split::{LiveSplit, LiveView};
@@ -209,7 +211,7 @@ impl Standing {
     pub(crate) fn read(state: &dyn State, app: &AppName) -> Result<Self, StoreError> {
         let (live, plan) = (live(state, app)?, plan(state, app)?);
         let lately = match (&plan.policy.skew, &live) {
-            (Some(_), Some((live, _))) => live::lately(state, app, live)?,
+            (Some(skew), Some((live, _))) => live::lately(state, app, (live, skew))?,
             _ => Vec::new(),
         };
         Ok(Self {

@@ -9,16 +9,17 @@ use folio_core::canary::{CanaryView, NewRollout, PlanFields, RolloutMove};
 use folio_core::release::{
     Deletion, Error, Keeping, LiveSplit, LiveView, PolicyChange, PolicyPart, ReleaseRef,
 };
-use folio_core::request::{Caller, Onto, Releasing};
+use folio_core::request::{Caller, Fields, Onto, Releasing};
 use folio_core::serving::Site;
 use folio_core::trigger::{TimerFields, TriggerFields};
 use folio_model::{
     CanaryGuards, CanaryPhase, CanaryStage, LiveMode, Name, OnBreach, ReleaseState, Retention,
     Skew, Sticky, Target,
 };
+use folio_testkit::sample;
 
 use crate::runtime::{Running, before_and_after, reference, running, running_on_disk};
-use crate::world::{World, app, function, refused};
+use crate::world::{World, app, function, refused, request};
 
 fn at(text: &str) -> ReleaseRef {
     text.parse().unwrap()
@@ -511,6 +512,25 @@ async fn a_budget_of_bytes_counts_what_releases_share_once() {
 }
 
 #[tokio::test]
+async fn files_that_several_releases_hold_count_once() {
+    let world = running().await.world;
+    world.room(20).await;
+    for own in ["first", "other", "third"] {
+        let files = [("shared", "0123456789"), ("own", own)];
+        let deployment = Some(sample::directory(&world.folio, &files).await);
+        let fields = Fields { deployment, ..world.code("").await };
+        world.publish(&function("hello"), request(fields)).await.unwrap();
+    }
+    let would = async |bytes| {
+        let retention = Some(Retention { bytes: Some(bytes), ..Retention::default() });
+        let change = PolicyChange { retention, ..PolicyChange::default() };
+        world.folio.set_policy(&world.caller, &app(), change).await.unwrap();
+        world.folio.would_expire(&app()).await.unwrap().expired.len()
+    };
+    assert_eq!([would(25).await, would(24).await, would(15).await], [0, 1, 2]);
+}
+
+#[tokio::test]
 async fn where_clients_stay_a_release_that_was_live_lately_stays_too() {
     let world = running().await.world;
     let made = world.made(&["v1", "v2"]).await;
@@ -534,4 +554,27 @@ async fn where_clients_stay_a_release_that_was_live_lately_stays_too() {
     let off = PolicyChange { unset, ..PolicyChange::default() };
     let policy = world.folio.set_policy(&world.caller, &app(), off).await.unwrap().result;
     assert_eq!(policy.skew, None);
+}
+
+#[tokio::test]
+async fn where_clients_stay_a_release_that_was_rolled_back_from_stays_too() {
+    let world = running().await.world;
+    let skew = Skew { max_age_s: 3_600, oldest: None };
+    let change = PolicyChange { skew: Some(skew), ..PolicyChange::default() };
+    world.folio.set_policy(&world.caller, &app(), change).await.unwrap();
+    let made = world.made(&["v1", "v2", "v3"]).await;
+    for _ in 0..2 {
+        world.folio.roll_back_live(&world.caller, &app(), None).await.unwrap();
+    }
+    world.room(1).await;
+    world.made(&["v4", "v5"]).await;
+    for release in &made {
+        assert_eq!(world.state_of(release).await, ReleaseState::Accessible, "{release}");
+    }
+    world.clock.jump(3_601);
+    world.made(&["v6"]).await;
+    let states = [&made[1], &made[2]].map(|release| world.state_of(release));
+    for state in states {
+        assert_eq!(state.await, ReleaseState::Expired);
+    }
 }

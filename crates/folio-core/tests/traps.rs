@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use folio_core::Caller;
 use folio_core::apply::{Applied, Apply, Document, Form, Others, Rest, Run};
 use folio_core::config::ConfigFields;
 use folio_core::environment::EnvironmentFields;
 use folio_core::ports::Plaintext;
 use folio_core::ports::runtime::Plan;
-use folio_core::release::ReleaseRef;
-use folio_core::request::{Fields, Mounting, Onto};
+use folio_core::release::{Deletion, Late, ReleaseRef};
+use folio_core::request::{Fields, Mounting, Onto, Releasing};
 use folio_core::route::RouteFields;
 use folio_core::secret::SecretFields;
 use folio_core::serving::{Meaning, Site};
@@ -91,6 +92,14 @@ fn document(at: &str, text: &str) -> Document {
 }
 
 async fn apply(world: &World, function: &str, code: &str) -> Done<Applied> {
+    apply_as(world, (Releasing::Release, Run::Real), (function, code)).await
+}
+
+async fn apply_as(
+    world: &World,
+    (releasing, run): (Releasing, Run),
+    (function, code): (&str, &str),
+) -> Done<Applied> {
     let package =
         r#"{"kind":"Package","metadata":{"name":"p"},"spec":{"environment":{"name":"nodejs"}}}"#;
     let content = sample::file(&world.folio, "main.js", code).await;
@@ -100,7 +109,8 @@ async fn apply(world: &World, function: &str, code: &str) -> Done<Applied> {
     let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
     let (known, unread) = (Vec::new(), Vec::new());
     let apply = Apply { deployment, documents, known, unread, base: None, form, rest, others };
-    world.folio.apply(&world.caller, &app(), apply, Run::Real).await.unwrap()
+    let caller = Caller { releasing, ..world.caller.clone() };
+    world.folio.apply(&caller, &app(), apply, run).await.unwrap()
 }
 
 const PLAIN: &str = r#"{"kind":"Function","metadata":{"name":"f","labels":{"a":"1","b":"2"}},
@@ -278,4 +288,53 @@ async fn no_deploy_moves_a_tag() {
         let tagged = world.folio.reach_release(&app(), &at).await.unwrap();
         assert_eq!(tagged.label.id.as_str(), first, "{code}");
     }
+}
+
+#[tokio::test]
+async fn what_was_tried_out_is_released_by_deploying_it() {
+    let world = running().await.world;
+    apply(&world, PLAIN, "one").await;
+    let first = newest(&world).await;
+    let deploy = async |releasing: Releasing, run| {
+        let done = apply_as(&world, (releasing, run), (PLAIN, "two")).await;
+        (done.changed, done.result.late.is_some(), newest(&world).await != first)
+    };
+    let aside = || Releasing::Aside("dev-ada".parse().unwrap());
+    assert_eq!(deploy(aside(), Run::Real).await, (true, false, false));
+    assert_eq!(deploy(aside(), Run::Real).await, (false, false, false));
+    assert_eq!(deploy(Releasing::Hold, Run::Real).await, (false, false, false));
+    assert_eq!(deploy(Releasing::Release, Run::Dry).await, (false, true, false));
+    assert_eq!(deploy(Releasing::Release, Run::Real).await, (true, true, true));
+    assert_eq!(deploy(Releasing::Release, Run::Real).await, (false, false, true));
+}
+
+#[tokio::test]
+async fn deploying_again_brings_back_what_was_deleted_only_if_it_promotes() {
+    let world = running().await.world;
+    apply(&world, PLAIN, "one").await;
+    let first = newest(&world).await;
+    apply(&world, PLAIN, "two").await;
+    let second = newest(&world).await;
+    let deploy = async |releasing| {
+        apply_as(&world, (releasing, Run::Real), (PLAIN, "two")).await.result.late
+    };
+    let live = async || {
+        let view = world.folio.show_release(&app(), &ReleaseRef::Live).await.unwrap();
+        view.label.id.to_string()
+    };
+    let (app, caller) = (app(), &world.caller);
+    world.folio.roll_back_live(caller, &app, None).await.unwrap();
+    assert_eq!(deploy(Releasing::Release).await, None, "live stays where it was put");
+    assert_eq!(live().await, first);
+    assert_eq!(deploy(Releasing::Promote).await, Some(Late::Live(second.parse().unwrap())));
+    assert_eq!((live().await, deploy(Releasing::Promote).await), (second.clone(), None));
+
+    world.folio.roll_back_live(caller, &app, None).await.unwrap();
+    let deletion = Deletion::default();
+    let gone = second.parse().unwrap();
+    world.folio.delete_release(caller, (&app, &gone), deletion).await.unwrap();
+    assert_eq!(deploy(Releasing::Release).await, None);
+    assert!(matches!(deploy(Releasing::Promote).await, Some(Late::Released(_))));
+    assert_eq!(live().await, newest(&world).await);
+    assert_ne!(live().await, first);
 }

@@ -24,6 +24,7 @@ impl Plan {
             pointers: self.pointers.iter().filter_map(PointerStep::outcome).collect(),
             adopted: self.adopted(wanted),
             unchanged: self.unchanged,
+            late: None,
             remarks: self.removal.remarks.clone(),
             base: None,
         }

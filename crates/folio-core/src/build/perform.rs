@@ -14,7 +14,7 @@ use crate::ports::runtime::{BuildError, BuildOrder, Built};
 use crate::ports::{State, StoreError};
 use crate::request::{Caller, Releasing};
 use crate::view::Done;
-use crate::{Folio, compose, environment, folio};
+use crate::{Folio, compose, environment, folio, release};
 
 /// What comes after a task was worked on.
 pub(super) enum Ended {
@@ -192,15 +192,18 @@ impl Folio {
         let app = app_name.clone();
         // What is built was published from that work tree, and is released unless that was not wanted.
         let of = app.clone();
-        let newest = self
-            .look(move |state| match state.app_version_at(&of, None)? {
-                Some(newest) => state.entry(newest.entry),
-                None => Ok::<_, StoreError>(None),
+        let (releasing, git) = self
+            .look(move |state| {
+                let Some(newest) = state.app_version_at(&of, None)? else {
+                    return Ok::<_, StoreError>((Releasing::Release, None));
+                };
+                let entry = state.entry(newest.entry)?;
+                let held = entry.as_ref().is_some_and(|entry| entry.unreleased)
+                    && !release::was_released(state, &of, &newest.id)?;
+                let releasing = if held { Releasing::Hold } else { Releasing::Release };
+                Ok((releasing, entry.and_then(|entry| entry.git)))
             })
             .await?;
-        let unreleased = newest.as_ref().is_some_and(|newest| newest.unreleased);
-        let releasing = if unreleased { Releasing::Hold } else { Releasing::Release };
-        let git = newest.and_then(|newest| newest.git);
         let caller = Caller { git, releasing, ..Caller::new(Actor::system()) };
         let written: Result<Done<Vec<VersionKey>>, folio::Error> = self
             .commit(&caller, app_name, move |builder| {

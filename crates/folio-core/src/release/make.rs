@@ -2,7 +2,7 @@
 //! the entry of the change. Checking and expiring in one transaction is what keeps a tag from being left dangling.
 
 use folio_model::{
-    Live, LiveMode, Place, Pointer, Release, ReleaseId, ReleaseState, Timestamp, VersionId,
+    AppName, Live, LiveMode, Place, Pointer, Release, ReleaseId, ReleaseState, Timestamp, VersionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::removal::{ExpiredRelease, Expiry, KeptRelease};
 use super::retention::{Fate, Sizes, judge};
 use super::{Standing, aside, follows};
 use crate::builder::Builder;
-use crate::ports::{Releases, StandingRelease, StoreError};
+use crate::ports::{Releases, StandingRelease, State, StoreError};
 use crate::request::Releasing;
 
 /// The release that a change made, and what that did to others.
@@ -265,7 +265,7 @@ fn unreleased(
         if version.id == *of {
             continue;
         }
-        if standing.shows(&version.id) || was_released(builder, &version.id)? {
+        if standing.shows(&version.id) || was_released(state, app, &version.id)? {
             break;
         }
         let held = state.entry(version.entry)?.is_some_and(|entry| entry.unreleased);
@@ -278,7 +278,11 @@ fn unreleased(
 }
 
 /// Whether an app version ever had a release that everybody saw.
-fn was_released(builder: &Builder<'_>, version: &VersionId) -> Result<bool, StoreError> {
-    let releases = builder.state.releases(builder.app(), Releases::Of(version))?;
+pub(crate) fn was_released(
+    state: &dyn State,
+    app: &AppName,
+    version: &VersionId,
+) -> Result<bool, StoreError> {
+    let releases = state.releases(app, Releases::Of(version))?;
     Ok(releases.iter().any(|found| !found.release.aside))
 }

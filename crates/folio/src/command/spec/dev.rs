@@ -42,6 +42,9 @@ pub(crate) struct Dev {
     /// Take over units that belong to others
     #[arg(long)]
     allowconflicts: bool,
+    /// Read every file again each time, even if it has not changed
+    #[arg(long)]
+    no_cache: bool,
 }
 
 #[derive(Deserialize)]
@@ -68,8 +71,8 @@ pub(crate) async fn run(mut session: Session, dev: Dev) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let directory = app_file(dev.directory);
     let (form, rest) = (Form::Versions, Rest::Delete);
-    let applying =
-        Applying { wait: true, allowconflicts: dev.allowconflicts, ..Applying::default() };
+    let Dev { allowconflicts, no_cache, .. } = dev;
+    let applying = Applying { wait: true, allowconflicts, no_cache, ..Applying::default() };
     let applier = Applier { session: &session, directory, form, rest, applying };
     let work = watch::run(&applier.directory, PAUSE, || async {
         // What is just being edited may make no sense for a moment.
@@ -106,9 +109,7 @@ async fn leave(session: &Session, app: &AppName, tag: &ReleaseId) -> Result<()> 
     match session.client.change::<Done<ReleaseView>>(&path, change).await {
         Ok(_) => {
             output::talk(&format!("{tag} is gone"));
-            output::talk(
-                "hint: `folio release create --app-version latest` releases what was deployed",
-            );
+            output::talk("hint: `folio deploy` releases what was deployed");
             Ok(())
         }
         Err(error) if client::is_unreleased(&error) => Ok(()),

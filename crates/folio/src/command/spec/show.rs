@@ -1,6 +1,7 @@
 //! What applying a directory says, in Fission's words.
 
 use folio_core::apply::{AdoptedUnit, Applied, DeployedUnit, Outcome, PointerKind};
+use folio_core::release::Late;
 use folio_model::{Kind, Owner};
 
 use crate::output::{Format, Table, list};
@@ -39,7 +40,7 @@ pub(super) fn resources(spec: &Spec, deployment: &Owner) -> String {
 /// What was done, or would be.
 pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
     if applied.units.is_empty() && applied.pointers.is_empty() && applied.adopted.is_empty() {
-        return "Everything up to date.".to_owned();
+        return up_to_date(applied.late.as_ref(), dry_run);
     }
     let mut lines = Vec::new();
     for kind in Kind::ALL_BY_NEED {
@@ -81,6 +82,20 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
         lines.push(format!("version {id}"));
     }
     lines.join("\n")
+}
+
+/// Nothing differs; what was kept from people may be shown to them now.
+fn up_to_date(late: Option<&Late>, dry_run: bool) -> String {
+    let verb = if dry_run { "would be" } else { "is" };
+    match late {
+        None => "Everything up to date.".to_owned(),
+        Some(Late::Released(version)) => {
+            format!("Everything up to date; app version {version} {verb} released.")
+        }
+        Some(Late::Live(release)) => {
+            format!("Everything up to date; release {release} {verb} live.")
+        }
+    }
 }
 
 /// A unit that was taken over, or would be, and from whom.
