@@ -17,6 +17,7 @@ mod split;
 mod tags;
 pub(crate) mod view;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -203,8 +204,8 @@ pub(crate) struct Standing {
     /// What is live, and the entry that made it so.
     pub(crate) live: Option<(Live, u64)>,
     pub(crate) plan: AppPlan,
-    /// Releases that had all the traffic before, and until when, where clients stay with them.
-    pub(crate) lately: Vec<(ReleaseId, Timestamp)>,
+    /// Releases that had traffic before, and until when, where clients stay with them.
+    pub(crate) lately: BTreeMap<ReleaseId, Timestamp>,
 }
 
 impl Standing {
@@ -212,7 +213,7 @@ impl Standing {
         let (live, plan) = (live(state, app)?, plan(state, app)?);
         let lately = match (&plan.policy.skew, &live) {
             (Some(skew), Some((live, _))) => live::lately(state, app, (live, skew))?,
-            _ => Vec::new(),
+            _ => BTreeMap::new(),
         };
         Ok(Self {
             accessible: state.releases(app, Releases::Accessible)?,

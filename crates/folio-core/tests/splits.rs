@@ -578,3 +578,26 @@ async fn where_clients_stay_a_release_that_was_rolled_back_from_stays_too() {
         assert_eq!(state.await, ReleaseState::Expired);
     }
 }
+
+#[tokio::test]
+async fn where_clients_stay_a_release_that_shared_what_is_live_stays_too() {
+    let world = running().await.world;
+    let skew = Skew { max_age_s: 3_600, oldest: None };
+    let change = PolicyChange { skew: Some(skew), ..PolicyChange::default() };
+    world.folio.set_policy(&world.caller, &app(), change).await.unwrap();
+    let made = world.made(&["v1", "v2"]).await;
+    let (old, new) = (made[0].as_str(), made[1].as_str());
+    // Step by step from one to the other: the old one has traffic until the last step.
+    for share in [9_000, 5_000] {
+        world.split(&[(old, share), (new, 10_000 - share)]).await.unwrap();
+        world.clock.jump(3_000);
+    }
+    world.set_live(new).await.unwrap();
+    world.room(1).await;
+    world.clock.jump(3_000);
+    world.made(&["v3"]).await;
+    assert_eq!(world.state_of(old).await, ReleaseState::Accessible);
+    world.clock.jump(3_601);
+    world.made(&["v4"]).await;
+    assert_eq!(world.state_of(old).await, ReleaseState::Expired);
+}

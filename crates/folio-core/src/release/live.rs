@@ -1,5 +1,7 @@
 //! Moves what an app's own host shows. A move by hand pins it; it goes back by the releases that had all the traffic.
 
+use std::collections::BTreeMap;
+
 use folio_model::{
     Actor, AppName, Canary, CanaryPhase, CanarySubject, Edit, Entry, Live, LiveMode, LiveShare,
     Place, Pointer, ReleaseId, Skew, Timestamp,
@@ -210,28 +212,33 @@ fn past(state: &dyn State, app: &AppName) -> Result<(StandingRelease, Option<u64
     Err(Error::NoPast(app.clone()))
 }
 
-/// The releases that had all the traffic before, and until when, newest first, as far back as clients may stay with one.
-/// A rollback leaves a release that no later way back leads to, so what counts is where live really was.
+/// How many moves of live are looked back at for releases that clients may still be with.
+const MOVES_BACK_MAX: usize = 256;
+
+/// The releases that had traffic before, each with the last moment it had any, as far back as clients may stay with one:
+/// where live really was, because a rollback leaves a release that no later way back leads to.
 pub(super) fn lately(
     state: &dyn State,
     app: &AppName,
     (now, skew): (&Live, &Skew),
-) -> Result<Vec<(ReleaseId, Timestamp)>, StoreError> {
+) -> Result<BTreeMap<ReleaseId, Timestamp>, StoreError> {
     const AT_ONCE: usize = 8;
-    const BACK_MAX: usize = 64;
     let pointer = Pointer::Live { app: app.clone() };
     let stay = SignedDuration::from_secs(skew.max_age_s.try_into().unwrap_or(i64::MAX));
-    let (mut found, mut below) = (Vec::new(), u64::MAX);
-    while found.len() < BACK_MAX {
+    let (mut lately, mut below) = (BTreeMap::new(), u64::MAX);
+    for _ in 0..MOVES_BACK_MAX / AT_ONCE {
         let moved = state.moves_before(&pointer, below, AT_ONCE)?;
         for Entry { at, edits, .. } in &moved {
-            let left = edits.iter().rev().filter_map(|edit| match edit {
+            let left = edits.iter().filter_map(|edit| match edit {
                 Edit::Move { pointer: moved, from: Some(Place::Live(from)), .. } => {
-                    from.sole().filter(|_| *moved == pointer)
+                    (*moved == pointer).then_some(from)
                 }
                 _ => None,
             });
-            found.extend(left.map(|release| (release.clone(), *at)));
+            for release in left.flat_map(releases_with_traffic) {
+                // Later moves come first.
+                lately.entry(release.clone()).or_insert(*at);
+            }
         }
         let Some(Entry { seq, at, .. }) = moved.last() else { break };
         if now.since.duration_since(*at) > stay {
@@ -239,7 +246,12 @@ pub(super) fn lately(
         }
         below = *seq;
     }
-    Ok(found)
+    Ok(lately)
+}
+
+/// The releases that answer while something is live.
+pub(super) fn releases_with_traffic(live: &Live) -> impl Iterator<Item = &ReleaseId> {
+    live.shares.iter().filter(|share| share.weight > 0).map(|share| &share.release)
 }
 
 /// What an entry made live.

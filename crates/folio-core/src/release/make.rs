@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::removal::{ExpiredRelease, Expiry, KeptRelease};
 use super::retention::{Fate, Sizes, judge};
-use super::{Standing, aside, follows};
+use super::{Standing, aside, follows, live};
 use crate::builder::Builder;
 use crate::ports::{Releases, StandingRelease, State, StoreError};
 use crate::request::Releasing;
@@ -202,9 +202,10 @@ pub(super) fn replace_live(
 ) -> Result<(), StoreError> {
     let pointer = Pointer::Live { app: builder.app().clone() };
     if standing.plan.policy.skew.is_some()
-        && let Some(release) = from.as_ref().and_then(|(from, _)| from.sole())
+        && let Some((from, _)) = &from
     {
-        standing.lately.insert(0, (release.clone(), builder.at()));
+        let left = live::releases_with_traffic(from).map(|release| (release.clone(), builder.at()));
+        standing.lately.extend(left);
     }
     let from = from.map(|(live, _)| Place::Live(live));
     builder.point(pointer, from, Some(Place::Live(to.clone())))?;

@@ -77,7 +77,7 @@ fn forsaken(found: &StandingRelease, now: Timestamp) -> Option<String> {
 /// Clients that began with a release stay with it for a while after it was live.
 fn stayed_with(standing: &Standing, release: &ReleaseId, now: Timestamp) -> Option<String> {
     let skew = standing.plan.policy.skew.as_ref()?;
-    let (_, until) = standing.lately.iter().find(|(lately, _)| lately == release)?;
+    let until = standing.lately.get(release)?;
     let ago = Duration::try_from(now.duration_since(*until)).unwrap_or_default();
     (ago < Duration::from_secs(skew.max_age_s)).then(|| "clients stay with it".to_owned())
 }
@@ -156,7 +156,7 @@ mod tests {
             tags: Vec::new(),
             live: None,
             plan: AppPlan { releases: 100, tagged: 10, policy },
-            lately: Vec::new(),
+            lately: BTreeMap::new(),
         }
     }
 
@@ -217,10 +217,10 @@ mod tests {
         standing.plan.policy.kept = BTreeSet::from([at("a2")]);
         standing.plan.policy.skew = Some(folio_model::Skew { max_age_s: 3_600, oldest: None });
         let ended = |text: &str| text.parse().unwrap();
-        standing.lately = vec![
+        standing.lately = BTreeMap::from([
             (at("c1"), ended("2026-01-13T11:30:00Z")),
             (at("b1"), ended("2026-01-13T10:30:00Z")),
-        ];
+        ]);
         assert_eq!(kept(&standing, None), ["a1", "a2", "c1", "c3"]);
     }
 
