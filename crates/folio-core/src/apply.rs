@@ -15,6 +15,7 @@ mod read;
 mod removal;
 mod rollback;
 mod said;
+mod settled;
 mod statics;
 mod triggers;
 mod unread;
@@ -31,7 +32,7 @@ use serde_json::Value;
 
 pub use self::error::{Error, Fault};
 pub(crate) use self::memory::Memory;
-use self::memory::{Documents, Last, Manner};
+use self::memory::{Documents, Manner};
 pub use self::object::{Expected, PutObject};
 use self::plan::Plan;
 use self::pointers::PointerWish;
@@ -352,8 +353,8 @@ impl Folio {
             return Ok(done);
         }
         let run = if apply.unread.is_empty() { run } else { Run::Dry };
-        if let Some(applied) = self.still_so(app, &apply).await? {
-            return self.settle_late((caller, app), applied, run).await;
+        if let Some(applied) = self.still_so((caller, app), &apply, run).await? {
+            return Ok(Done::unchanged(applied));
         }
         let Read { wanted, documents, remarks } = self.read_wishes(app, apply, run).await?;
         let wanted = Arc::new(wanted);
@@ -367,20 +368,19 @@ impl Folio {
         });
         let plan: Plan = plan.await?;
         self.measure_all(&plan, &wanted, run).await?;
-        if run == Run::Dry || plan.is_empty() {
-            let mut result = plan.outcome(&wanted, None);
+        let late = match wanted.is_settled_by(&plan) {
+            true => self.owed(caller, app, wanted.owner.as_ref()).await?,
+            false => None,
+        };
+        if run == Run::Dry || (plan.is_empty() && late.is_none()) {
+            let mut result = Applied { late, ..plan.outcome(&wanted, None) };
             result.remarks.splice(0..0, remarks.iter().cloned());
-            let settles = result.remarks.len() == remarks.len();
-            result.base = Some(documents.base()).filter(|_| run == Run::Real);
-            let done = match plan.is_empty() && !wanted.asks_for_nothing() {
-                true => self.settle_late((caller, app), result, run).await?,
-                false => Done::unchanged(result),
-            };
             if run == Run::Real {
-                let entry = done.entry.or(plan.entry).filter(|_| settles);
+                let entry = plan.entry.filter(|_| result.remarks.len() == remarks.len());
+                result.base = Some(documents.base());
                 self.remember(app, &wanted, (documents, remarks), entry);
             }
-            return Ok(done);
+            return Ok(Done::unchanged(result));
         }
         let (of, asked, said) = (app.clone(), Arc::clone(&wanted), remarks.clone());
         let (base, mut plan) = (Some(documents.base()), Some(plan));
@@ -391,7 +391,13 @@ impl Folio {
                 Some(plan) => plan,
                 None => plan::plan(builder.state, &of, &asked)?,
             };
-            let mut applied = carry_out::carry_out(builder, &of, plan, &asked)?;
+            let mut applied = match asked.is_settled_by(&plan) {
+                true => {
+                    let late = late::settle(builder, asked.owner.as_ref())?;
+                    Applied { late, ..plan.outcome(&asked, None) }
+                }
+                false => carry_out::carry_out(builder, &of, plan, &asked)?,
+            };
             applied.remarks.splice(0..0, said.iter().cloned());
             applied.base = base;
             Ok::<_, Error>(applied)
@@ -400,61 +406,6 @@ impl Folio {
         let entry = done.entry.filter(|_| done.result.remarks.len() == remarks.len());
         self.remember(app, &wanted, (documents, remarks), entry);
         Ok(done)
-    }
-
-    /// What an apply comes to that asks for nothing new, in the same manner, if nothing happened in the app since.
-    async fn still_so(&self, app: &AppName, apply: &Apply) -> Result<Option<Applied>, Error> {
-        let Apply { deployment, base, documents, known, form, rest, others, .. } = apply;
-        let last = self.applied.recall(app, &deployment.uid);
-        let is_same = base.is_some() && *base == last.base();
-        let manner = Manner { form: *form, rest: *rest, others: *others };
-        let settled = last.settled.filter(|(_, then)| *then == manner);
-        let Some((entry, _)) = settled.filter(|_| is_same) else { return Ok(None) };
-        let of = app.clone();
-        if !documents.is_empty()
-            || !known.is_empty()
-            || self.look(move |state| state.last_entry(&of)).await? != entry
-        {
-            return Ok(None);
-        }
-        let (unchanged, remarks) = (last.documents.len() as u64, last.remarks.clone());
-        Ok(Some(Applied { unchanged, remarks, base: *base, ..Applied::nothing() }))
-    }
-
-    /// Ends an apply that finds everything as it should be: what was kept from being released is released now.
-    async fn settle_late(
-        &self,
-        (caller, app): (&Caller, &AppName),
-        mut applied: Applied,
-        run: Run,
-    ) -> Result<Done<Applied>, Error> {
-        let (of, releasing) = (app.clone(), caller.releasing.clone());
-        applied.late = self.look(move |state| late::owed(state, &of, &releasing)).await?;
-        if run == Run::Dry || applied.late.is_none() {
-            return Ok(Done::unchanged(applied));
-        }
-        self.commit(caller, app, move |builder| {
-            let late = late::settle(builder)?;
-            Ok::<_, Error>(Applied { late, ..applied.clone() })
-        })
-        .await
-    }
-
-    /// Remembers what was asked for, and after which entry it is so. Where something was left alone, that may change
-    /// the next time, and nothing is settled.
-    fn remember(
-        &self,
-        app: &AppName,
-        wanted: &Wanted,
-        (documents, remarks): (Documents, Vec<String>),
-        entry: Option<u64>,
-    ) {
-        let settled = entry.map(|entry| (entry, wanted.manner()));
-        let max = self.limits().remembered_documents_max;
-        if let Some(owner) = &wanted.owner {
-            let last = Last { documents, remarks, settled };
-            self.applied.remember(app, &owner.uid, last, max);
-        }
     }
 
     /// Lists the units of an app that a deployment owns, or any deployment, by kind and name.

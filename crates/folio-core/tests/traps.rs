@@ -309,6 +309,25 @@ async fn what_was_tried_out_is_released_by_deploying_it() {
 }
 
 #[tokio::test]
+async fn deploying_again_does_not_release_what_others_keep_back() {
+    let world = running().await.world;
+    apply(&world, PLAIN, "one").await;
+    let first = newest(&world).await;
+    let held = Caller { releasing: Releasing::Hold, ..world.caller.clone() };
+    let theirs = request(world.code("theirs").await);
+    world.folio.publish(&held, &function("g"), theirs).await.unwrap();
+    let deploy = async |releasing, code| {
+        let done = apply_as(&world, (releasing, Run::Real), (PLAIN, code)).await;
+        done.result.late.is_some()
+    };
+    assert!(!deploy(Releasing::Release, "one").await);
+    assert_eq!(newest(&world).await, first);
+    assert!(!deploy(Releasing::Hold, "two").await);
+    assert!(deploy(Releasing::Release, "two").await, "now something of its own is kept back");
+    assert_ne!(newest(&world).await, first);
+}
+
+#[tokio::test]
 async fn deploying_again_brings_back_what_was_deleted_only_if_it_promotes() {
     let world = running().await.world;
     apply(&world, PLAIN, "one").await;

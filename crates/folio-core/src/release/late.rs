@@ -1,7 +1,7 @@
 //! What a deploy does that finds everything as it should be: whatever was kept from being released is released now, and
 //! a deploy that promotes makes it live. Without that, trying something out would keep it from everybody for ever.
 
-use folio_model::{AppName, Live, LiveMode, ReleaseId, VersionId};
+use folio_model::{AppName, Edit, Entry, Live, LiveMode, Owner, ReleaseId, Unit, VersionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,14 @@ pub enum Late {
     Live(ReleaseId),
 }
 
-/// What is to be done for an app of which nothing differs. A release that somebody deleted, or that expired, comes
-/// back only where live is to follow; one that stands aside is none.
+/// How many app versions are looked back at for one that was kept from being released.
+const LOOK_BACK: usize = 100;
+
+/// What is to be done for an app of which nothing differs from what an owner asks for. A release that somebody deleted,
+/// or that expired, comes back only where live is to follow; one that stands aside is none.
 pub(crate) fn owed(
     state: &dyn State,
-    app: &AppName,
+    (app, owner): (&AppName, Option<&Owner>),
     releasing: &Releasing,
 ) -> Result<Option<Late>, StoreError> {
     let promotes = match releasing {
@@ -34,25 +37,64 @@ pub(crate) fn owed(
         Releasing::Promote => true,
     };
     let Some(newest) = state.app_version_at(app, None)? else { return Ok(None) };
-    if promotes {
-        let standing = Standing::read(state, app)?;
-        let latest = standing.latest().cloned();
-        return Ok(match latest.filter(|_| standing.shows_latest(&newest.id)) {
-            None => Some(Late::Released(newest.id)),
-            Some(latest) => (!standing.has_live_follow(&latest)).then_some(Late::Live(latest)),
-        });
+    if is_held(state, app, owner)? {
+        return Ok(Some(Late::Released(newest.id)));
     }
-    // Looked at first: entries may be long, and most often there is a release.
-    if was_released(state, app, &newest.id)? {
+    if !promotes {
         return Ok(None);
     }
-    let held = state.entry(newest.entry)?.is_some_and(|entry| entry.unreleased);
-    Ok(held.then_some(Late::Released(newest.id)))
+    let standing = Standing::read(state, app)?;
+    if !standing.shows_latest(&newest.id) && was_released(state, app, &newest.id)? {
+        return Ok(Some(Late::Released(newest.id)));
+    }
+    let latest = standing.latest().filter(|latest| !standing.has_live_follow(latest));
+    Ok(latest.cloned().map(Late::Live))
+}
+
+/// Whether something of an owner's was kept from being released since the last release. What others keep from it is
+/// theirs to release.
+fn is_held(state: &dyn State, app: &AppName, owner: Option<&Owner>) -> Result<bool, StoreError> {
+    let mut below = None;
+    for _ in 0..LOOK_BACK {
+        let Some(version) = state.app_versions_before(app, below, 1)?.pop() else { break };
+        // Looked at first: entries may be long, and most often there is a release.
+        if was_released(state, app, &version.id)? {
+            break;
+        }
+        // One that was not kept shows nothing yet: it waits for its build.
+        if let Some(entry) = state.entry(version.entry)?.filter(|entry| entry.unreleased)
+            && !is_anothers(state, &entry, owner)?
+        {
+            return Ok(true);
+        }
+        below = Some(version.number);
+    }
+    Ok(false)
+}
+
+/// Whether no unit that an entry changed is an owner's. Whose it was that is gone by now is not known.
+fn is_anothers(
+    state: &dyn State,
+    entry: &Entry,
+    owner: Option<&Owner>,
+) -> Result<bool, StoreError> {
+    let Some(owner) = owner else { return Ok(false) };
+    for uid in entry.edits.iter().filter_map(Edit::unit) {
+        let unit = state.unit_by_uid(uid)?;
+        let is_other = |unit: &Unit| unit.owner.as_ref().is_none_or(|other| other.uid != owner.uid);
+        if !unit.as_ref().is_some_and(is_other) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Does what is to be done, as part of a change.
-pub(crate) fn settle(builder: &mut Builder<'_>) -> Result<Option<Late>, StoreError> {
-    let owed = owed(builder.state, builder.app(), builder.releasing())?;
+pub(crate) fn settle(
+    builder: &mut Builder<'_>,
+    owner: Option<&Owner>,
+) -> Result<Option<Late>, StoreError> {
+    let owed = owed(builder.state, (builder.app(), owner), builder.releasing())?;
     match &owed {
         None => {}
         Some(Late::Released(version)) => {
