@@ -224,7 +224,7 @@ pub struct RouteFields {
 impl RouteFields {
     /// The route they describe by themselves, with its functions as they are written.
     pub fn fresh(&self) -> Result<RouteSpec, Error> {
-        checked(self.over(None, self.targets.clone())?)
+        checked(self.over(None, self.targets.clone())?, None)
     }
 
     fn over(
@@ -393,10 +393,10 @@ fn check(
     }
 }
 
-/// A route whose parts do not contradict one another.
-fn checked(spec: RouteSpec) -> Result<RouteSpec, Error> {
+/// A route whose parts do not contradict one another, in the place of another.
+fn checked(spec: RouteSpec, base: Option<&RouteSpec>) -> Result<RouteSpec, Error> {
     Snapshot::Trigger(TriggerSpec::Http(spec.clone())).validate()?;
-    check_path(&spec).and_then(|()| check_host(&spec))?;
+    reach::check(&spec, base)?;
     overlap::check_patterns(&spec)?;
     Ok(spec)
 }
@@ -410,7 +410,7 @@ fn lay_over(
     let written = |target| written_out(state, app, target);
     let targets = fields.targets.as_ref().map(|targets| targets.iter().map(written).collect());
     let targets: Option<Result<Vec<_>, resolve::Error>> = targets;
-    let spec = checked(fields.over(base, targets.transpose()?)?)?;
+    let spec = checked(fields.over(base.clone(), targets.transpose()?)?, base.as_ref())?;
     for target in &spec.targets {
         resolves(state, app, &target.function)?;
     }

@@ -7,8 +7,8 @@ mod error;
 mod fields;
 
 use folio_model::{
-    AppName, Digest, Kind, Name, Origin, Snapshot, Timestamp, TriggerSpec, Unit, UnitKey, Version,
-    VersionId, VersionKey,
+    AppName, Digest, Kind, Name, Origin, Snapshot, TimerSpec, Timestamp, TriggerSpec, Unit, UnitKey,
+    Version, VersionId, VersionKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,8 @@ impl Folio {
                 Some(unit) => Some(of_type(builder.state, unit, fields.of())?),
                 None => None,
             };
-            let spec = complete(builder.state, &app, fields.over(base.as_ref())?, now)?;
+            let spec = fields.over(base.as_ref())?;
+            let spec = complete(builder.state, &app, (spec, base.as_ref()), now)?;
             if fields.of() == TriggerType::Queue && !connected {
                 return Err(Error::NoQueue);
             }
@@ -184,7 +185,7 @@ impl TriggerView {
 pub(crate) fn complete(
     state: &dyn State,
     app: &AppName,
-    mut spec: TriggerSpec,
+    (mut spec, base): (TriggerSpec, Option<&TriggerSpec>),
     now: Timestamp,
 ) -> Result<TriggerSpec, Error> {
     let targets = match &mut spec {
@@ -204,7 +205,11 @@ pub(crate) fn complete(
         route::resolves(state, app, &target.function)?;
     }
     if let TriggerSpec::Timer(timer) = &spec {
-        let schedule = Schedule::parse(&timer.cron, timer.zone.as_deref())?;
+        let said = |base: &TimerSpec| base.cron == timer.cron && base.zone == timer.zone;
+        let schedule = match base {
+            Some(TriggerSpec::Timer(base)) if said(base) => Schedule::of(timer)?,
+            _ => Schedule::parse(&timer.cron, timer.zone.as_deref())?,
+        };
         schedule.next(now).ok_or_else(|| Error::Never(timer.cron.clone()))?;
     }
     check_tag(state, app, &spec)?;
@@ -238,10 +243,7 @@ pub(crate) fn check_schedule(spec: &TriggerSpec) -> Result<(), String> {
 
 fn check_when(spec: &TriggerSpec) -> Result<(), Error> {
     match spec {
-        TriggerSpec::Timer(timer) => {
-            Schedule::parse(&timer.cron, timer.zone.as_deref())?;
-            Ok(())
-        }
+        TriggerSpec::Timer(timer) => Schedule::of(timer).map(|_| ()).map_err(Error::from),
         _ => Ok(()),
     }
 }

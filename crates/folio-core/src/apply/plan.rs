@@ -14,7 +14,7 @@ use folio_model::{
 
 use super::pointers::{self, PointerStep};
 use super::removal::{self, Removal};
-use super::triggers::{self, Within};
+use super::triggers::{self, Taken, Within};
 use super::work::{Places, Work};
 use super::{Error, Fault, Form, Others, Rest, Wanted, Wish, statics};
 use crate::ports::{State, StoreError};
@@ -234,7 +234,8 @@ impl Planner<'_> {
         }
         let wishes = &self.wanted.wishes;
         let scope = self.wanted.scope;
-        let within = Within { app: self.app, scope, unread: &self.wanted.unread };
+        let (unread, taken) = (&self.wanted.unread, Taken::Now);
+        let within = Within { app: self.app, scope, unread, taken };
         self.faults.extend(triggers::faults(self.state, &within, wishes, replaced)?);
         Ok(())
     }

@@ -17,7 +17,7 @@ use folio_model::{
 use super::carry_out::{free_id, publish, remove};
 use super::plan::{Step, Uses};
 use super::removal::Doomed;
-use super::triggers::{self, Within};
+use super::triggers::{self, Taken, Within};
 use super::{Applied, AppliedUnit, Error, Fault, Outcome, Run, Scope, Unread, Wish};
 use crate::builder::Builder;
 use crate::history::{self, Moment};
@@ -288,7 +288,8 @@ impl Planner<'_> {
         let own = self.state.units(self.app, Kind::Trigger)?.into_iter();
         let replaced: BTreeSet<UnitUid> = own.map(|unit| unit.uid).collect();
         let unread = Unread::default();
-        let within = Within { app: self.app, scope: Scope::Manifests, unread: &unread };
+        let (scope, taken) = (Scope::Manifests, Taken::Before);
+        let within = Within { app: self.app, scope, unread: &unread, taken };
         let faults = triggers::faults(self.state, &within, &self.wishes, replaced)?;
         if faults.is_empty() { Ok(()) } else { Err(Error::Faults(faults)) }
     }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use folio_kinds::spec::Part;
 use folio_model::{
     AppName, Kind, Name, Qualifier, RoutePath, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey,
-    UnitUid,
+    UnitUid, VersionKey,
 };
 
 use super::plan::place;
 use super::unread::Unread;
 use super::{Error, Fault, Scope, Wish};
 use crate::ports::State;
+use crate::timer::{Schedule, ScheduleError};
 use crate::{resolve, route, trigger};
 
 /// Where what triggers name may be.
@@ -21,6 +22,16 @@ pub(super) struct Within<'a> {
     pub(super) app: &'a AppName,
     pub(super) scope: Scope,
     pub(super) unread: &'a Unread,
+    pub(super) taken: Taken,
+}
+
+/// When what is asked for was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is to be.
+    Now,
+    /// It was there once.
+    Before,
 }
 
 /// What is wrong with the triggers that are asked for, in the place of others.
@@ -50,16 +61,13 @@ pub(super) fn faults(
             let part = if is_timed { Part::Targets } else { Part::Schedule };
             faults.push(wish.fault(part, what));
         }
-        let TriggerSpec::Http(spec) = spec else { continue };
-        for checked in [route::check_patterns(spec), route::check_path(spec)] {
-            if let Err(error) = checked {
-                let is_prefix = matches!(spec.path, RoutePath::Prefix { .. });
-                let part = if is_prefix { Part::Prefix } else { Part::Path };
-                faults.push(wish.fault(part, error.to_string()));
-            }
+        let senseless = senseless(wish, spec);
+        if !senseless.is_empty() && within.taken == Taken::Now && !stands(state, app, wish)? {
+            faults.extend(senseless);
         }
-        if let Err(error) = route::check_host(spec) {
-            faults.push(wish.fault(Part::Host, error.to_string()));
+        let TriggerSpec::Http(spec) = spec else { continue };
+        if let Err(error) = route::check_patterns(spec) {
+            faults.push(wish.fault(path_of(spec), error.to_string()));
         }
         routes.push((&**wish, spec));
     }
@@ -69,6 +77,43 @@ pub(super) fn faults(
     Ok(faults)
 }
 
+/// What makes no sense in a trigger that is to be, and is left as it is in one that was taken once.
+fn senseless(wish: &Wish, spec: &TriggerSpec) -> Vec<Fault> {
+    match spec {
+        TriggerSpec::Http(spec) => {
+            let path = route::check_path(spec).map_err(|error| (path_of(spec), error));
+            let host = route::check_host(spec).map_err(|error| (Part::Host, error));
+            let wrong = [path, host].into_iter().filter_map(Result::err);
+            wrong.map(|(part, error)| wish.fault(part, error.to_string())).collect()
+        }
+        TriggerSpec::Timer(timer) => match Schedule::parse(&timer.cron, timer.zone.as_deref()) {
+            Err(error @ ScheduleError::Years(_)) => {
+                vec![wish.fault(Part::Schedule, error.to_string())]
+            }
+            // Everything else is wrong in any timer.
+            Ok(_) | Err(_) => Vec::new(),
+        },
+        TriggerSpec::Queue(_) | TriggerSpec::Watch(_) => Vec::new(),
+    }
+}
+
+/// Where a route says its path.
+fn path_of(spec: &RouteSpec) -> Part {
+    match spec.path {
+        RoutePath::Exact(_) => Part::Path,
+        RoutePath::Prefix { .. } => Part::Prefix,
+    }
+}
+
+/// Whether a trigger is there just as it is asked for.
+fn stands(state: &dyn State, app: &AppName, wish: &Wish) -> Result<bool, Error> {
+    let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: wish.name.clone() };
+    let Some(unit) = state.unit(&key)? else { return Ok(false) };
+    let Some(number) = unit.latest else { return Ok(false) };
+    let latest = state.version(VersionKey { unit: unit.uid, number })?;
+    Ok(latest.is_some_and(|latest| latest.snapshot == wish.spec.digest()))
+}
+
 /// Why a target leads nowhere, if it does.
 fn lost(
     state: &dyn State,
@@ -76,7 +121,7 @@ fn lost(
     functions: &BTreeSet<&Name>,
     (wish, target): (&Wish, &Target),
 ) -> Result<Option<String>, Error> {
-    let Within { app, scope, unread } = *within;
+    let Within { app, scope, unread, .. } = *within;
     let named = target.name();
     if named.is_some_and(|name| !functions.contains(name) && unread.may_have(Kind::Function, name))
     {
@@ -127,8 +172,7 @@ fn clashes(
     let clashes = route::clashes(state, &wanted, replaced)?;
     let fault = |(place, error): (usize, route::Error)| {
         let (wish, spec) = routes[place];
-        let is_exact = matches!(spec.path, RoutePath::Exact(_));
-        wish.fault(if is_exact { Part::Path } else { Part::Prefix }, error.to_string())
+        wish.fault(path_of(spec), error.to_string())
     };
     Ok(clashes.into_iter().map(fault).collect())
 }

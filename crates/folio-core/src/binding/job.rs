@@ -120,8 +120,10 @@ impl JobFields {
             if job.pattern.is_none() || pattern.is_empty() {
                 return Err(Error::OtherKind);
             }
-            after(pattern, now)?;
-            job.pattern = Some(pattern.clone());
+            if job.pattern.as_ref() != Some(pattern) {
+                after(pattern, now)?;
+                job.pattern = Some(pattern.clone());
+            }
         }
         job.input = self.input.clone().or(job.input.take());
         job.misfire = self.misfire.unwrap_or(job.misfire);
@@ -129,7 +131,10 @@ impl JobFields {
         job.status = self.status.unwrap_or(job.status);
         match (self.next, &job.pattern) {
             (Some(next), _) => job.next = next,
-            (None, Some(pattern)) if resumes => job.next = after(pattern, now)?,
+            (None, Some(pattern)) if resumes => {
+                let next = Schedule::stored(pattern, None)?.next(now);
+                job.next = next.ok_or_else(|| Error::Never(pattern.clone()))?;
+            }
             _ => {}
         }
         Ok(())

@@ -10,7 +10,18 @@ use super::Error;
 const HOST_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Refuses a path that holds what ends the path of an address.
+/// Refuses what no request reaches in a route that is to be, unless what it takes the place of says the same.
+pub(super) fn check(spec: &RouteSpec, base: Option<&RouteSpec>) -> Result<(), Error> {
+    if base.is_none_or(|base| base.path != spec.path) {
+        check_path(spec)?;
+    }
+    match base {
+        Some(base) if base.host == spec.host => Ok(()),
+        _ => check_host(spec),
+    }
+}
+
+/// Refuses a path that holds what ends the path of an address. Who means the character writes its escape.
 pub(crate) fn check_path(spec: &RouteSpec) -> Result<(), Error> {
     let path = spec.path.as_str();
     let Ok(template) = PathTemplate::parse(path) else { return Ok(()) };
@@ -25,7 +36,7 @@ pub(crate) fn check_path(spec: &RouteSpec) -> Result<(), Error> {
     if !is_cut {
         return Ok(());
     }
-    let why = "must not hold `?` or `#`: a route is found by its path, whatever the query";
+    let why = "must not hold `?` or `#`, which end a path: write `%3F` or `%23` where they belong to it";
     Err(SnapshotError::Path { path: path.to_owned(), why }.into())
 }
 

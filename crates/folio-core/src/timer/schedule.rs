@@ -94,8 +94,11 @@ impl Schedule {
     /// Reads an expression, in a time zone or in UTC. It may name its zone itself: `CRON_TZ=Asia/Tokyo 0 6 * * *`.
     pub fn parse(text: &str, zone: Option<&str>) -> Result<Self, ScheduleError> {
         let is_zone = |field: &&str| field.starts_with("CRON_TZ=") || field.starts_with("TZ=");
-        match text.split_whitespace().skip_while(is_zone).count() {
-            7 => Err(ScheduleError::Years(text.trim().to_owned())),
+        let fields: Vec<_> = text.split_whitespace().skip_while(is_zone).collect();
+        match fields.as_slice() {
+            [first, ..] if fields.len() == 7 && !first.starts_with('@') => {
+                Err(ScheduleError::Years(text.trim().to_owned()))
+            }
             _ => Self::stored(text, zone),
         }
     }
@@ -239,6 +242,7 @@ mod tests {
         check("61 * * * *", None, "no cron expression");
         check("0 0 3 * * * 2027", None, "has seven fields, and there is none for years");
         Schedule::stored("0 0 3 * * * 2027", None).unwrap();
+        Schedule::parse("@every 1 hour 30 minutes 10 seconds", None).unwrap();
         check("@every soon", None, "`soon` is no duration");
         check("@every 10ms", None, "`10ms` is no duration");
         check("* * * * *", Some("Mars/Base"), "no time zone `Mars/Base`");
