@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folio_model::{
     AppName, Build, BuildRecord, Change, Digest, Draft, Edit, Kind, Number, Origin, PackageSpec,
-    Place, Placement, Pointer, ReleaseId, Snapshot, Timestamp, Unit, UnitKey, UnitUid, Version,
-    VersionId, VersionKey,
+    Place, Placement, Pointer, Qualifier, Reference, ReleaseId, Snapshot, Timestamp, Unit, UnitKey,
+    UnitUid, Version, VersionId, VersionKey,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use self::touched::Touched;
-use crate::Caller;
 use crate::object::identity;
 use crate::ports::{Clock, State, StoreError};
 use crate::release::Released;
 use crate::request::Releasing;
+use crate::{Caller, environment};
 
 /// A change in the making, on top of a state.
 pub(crate) struct Builder<'a> {
@@ -40,6 +40,17 @@ pub(crate) struct Builder<'a> {
     releasing: Releasing,
     /// The release it makes, once it is made.
     released: Option<Released>,
+    /// Versions of functions that can be called from now on and may be wasm.
+    compiles: Vec<Reference>,
+}
+
+/// A change as it is to be written.
+pub(crate) struct Finished {
+    pub(crate) change: Change,
+    /// The release it makes.
+    pub(crate) released: Option<Released>,
+    /// Versions of functions that can be called from then on and may be wasm.
+    pub(crate) compiles: Vec<Reference>,
 }
 
 impl<'a> Builder<'a> {
@@ -78,6 +89,7 @@ impl<'a> Builder<'a> {
             app_version: None,
             releasing: caller.releasing.clone(),
             released: None,
+            compiles: Vec::new(),
         }
     }
 
@@ -233,6 +245,9 @@ impl<'a> Builder<'a> {
         unit.newest = Some(number);
         if !waits {
             unit.latest = Some(number);
+            if unit.key.kind == Kind::Function && environment::may_be_wasm(snapshot) {
+                self.compiles.push(numbered(&unit.key, number));
+            }
         }
         Ok(waits)
     }
@@ -392,6 +407,10 @@ impl<'a> Builder<'a> {
                 version.ok_or_else(|| StoreError::Conflict { what: "a version".to_owned() })?;
             let touched = self.touch(key.unit)?;
             touched.added.insert(version.number, (version.id, version.snapshot));
+            if touched.key.kind == Kind::Function {
+                let reference = numbered(&touched.key, version.number);
+                self.compiles.push(reference);
+            }
         }
         Ok(())
     }
@@ -402,7 +421,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The finished change with the release it makes, or nothing if nothing was pushed.
-    pub(crate) fn finish(mut self) -> Result<Option<(Change, Option<Released>)>, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<Option<Finished>, StoreError> {
         if self.change.edits.is_empty() {
             return Ok(None);
         }
@@ -427,7 +446,8 @@ impl<'a> Builder<'a> {
                 crate::release::make(&mut self, id)?;
             }
         }
-        Ok(Some((self.change, self.released)))
+        let Self { change, released, compiles, .. } = self;
+        Ok(Some(Finished { change, released, compiles }))
     }
 
     /// Notes a unit as it stands, unless an edit has touched it already.
@@ -448,6 +468,11 @@ impl<'a> Builder<'a> {
         }
         Ok(self.units.get_mut(&uid).expect("known by now"))
     }
+}
+
+/// A version of a function of the app itself.
+fn numbered(key: &UnitKey, number: Number) -> Reference {
+    Reference::to(key.name.clone()).at(Qualifier::Number(number))
 }
 
 /// What can be reached of a unit.

@@ -7,14 +7,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use folio_model::{Actor, AppName, Change, Digest, Entry, ReleaseId, Right, Timestamp};
+use folio_model::{Actor, AppName, Digest, Entry, ReleaseId, Right, Timestamp};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::binding::Calls;
 use crate::build::Builds;
-use crate::builder::Builder;
+use crate::builder::{Builder, Finished};
 use crate::canary::Windows;
 use crate::execution::AtWork;
 use crate::logs::Logs;
@@ -306,7 +306,10 @@ impl Folio {
         let seen = Arc::clone(&outcome);
         let plan = Arc::new(Mutex::new(move |state: &dyn State, gone: &[Digest]| {
             let (change, decided) = match folio.decide((&by, &of), state, gone, &mut rule) {
-                Ok((change, done)) => (change, Ok(done)),
+                Ok((Some(Finished { change, compiles, .. }), done)) => {
+                    (Some(change), Ok((done, compiles)))
+                }
+                Ok((None, done)) => (None, Ok((done, Vec::new()))),
                 Err(error) => (None, Err(error)),
             };
             *seen.lock().expect("no plan panics while it holds the lock") = Some(decided);
@@ -334,10 +337,11 @@ impl Folio {
         unsettled.settle(appended.as_ref().ok().and_then(Option::as_ref)).await;
         let appended = appended?;
         let decided = outcome.lock().expect("the plan has ended").take();
-        let mut done = decided.expect("a ledger runs the plan before it answers")?;
+        let (mut done, compiles) = decided.expect("a ledger runs the plan before it answers")?;
         if let Some(Entry { seq, app_version, .. }) = appended {
             done.entry = Some(seq);
             done.app_version = app_version;
+            self.compile_ahead(app, compiles).await;
         }
         Ok(done)
     }
@@ -348,7 +352,7 @@ impl Folio {
         state: &dyn State,
         gone: &[Digest],
         rule: &mut R,
-    ) -> Result<(Option<Change>, Done<T>), E>
+    ) -> Result<(Option<Finished>, Done<T>), E>
     where
         T: Serialize + DeserializeOwned,
         E: From<Error>,
@@ -366,14 +370,14 @@ impl Folio {
         if let Some(marking) = &caller.marking {
             object::mark(&mut builder, marking).map_err(Error::from)?;
         }
-        let (change, release) = builder.finish().map_err(Error::from)?.unzip();
-        let changed = change.is_some();
-        let release = release.flatten();
+        let mut finished = builder.finish().map_err(Error::from)?;
+        let release = finished.as_mut().and_then(|finished| finished.released.take());
+        let changed = finished.is_some();
         let mut done = Done { result, changed, app_version: None, entry: None, release };
         if caller.run == Run::Dry {
             return Ok((None, done));
         }
-        let change = change.map(|mut change| {
+        if let Some(Finished { change, .. }) = &mut finished {
             done.app_version.clone_from(&change.app_version);
             done.entry = state.head().ok().map(|head| head + 1);
             change.answer = caller.repeat.clone().map(|repeat| folio_model::Answer {
@@ -381,9 +385,8 @@ impl Folio {
                 request: repeat.request,
                 body: serde_json::to_value(&done).expect("answers have string keys"),
             });
-            change
-        });
-        Ok((change, done))
+        }
+        Ok((finished, done))
     }
 
     /// The answer that a repeated request got the first time, if it is one.

@@ -201,7 +201,7 @@ impl Folio {
         let limits = *self.limits();
         let app = key.app.clone();
         let key = key.clone();
-        let done = self.commit(caller, &app, move |builder| {
+        self.commit(caller, &app, move |builder| {
             let job = Job { key: &key, request: &request, given: &given };
             let mut published = match key.kind {
                 Kind::Function => function::publish(builder, &job)?,
@@ -212,11 +212,8 @@ impl Folio {
                 add_to_tag(builder, tag, &mut published, limits.tag_members_max)?;
             }
             Ok(published)
-        });
-        let done: Result<Done<Published>, Error> = done.await;
-        let done = done?;
-        self.compile_ahead(&done.result.version).await;
-        Ok(done)
+        })
+        .await
     }
 }
 

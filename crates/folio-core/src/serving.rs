@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use folio_model::{AppName, Kind, Number, Qualifier, Reference, ReleaseId, RuntimeKind, UnitUid};
+use folio_model::{AppName, Number, Reference, ReleaseId, RuntimeKind, UnitUid};
 use tokio::sync::OnceCell;
 
 pub use self::assets::{Asset, AssetDirectory, AssetEntry, AssetFile};
@@ -52,11 +52,12 @@ use self::table::{Interest, Table};
 use crate::measure::Measured;
 use crate::ports::StoreError;
 use crate::ports::runtime::Plan;
-use crate::view::VersionView;
-use crate::{Class, Code, Explain, Folio, environment};
+use crate::{Class, Code, Explain, Folio};
 
-/// How long a publish waits for its wasm to be compiled.
+/// How long a change waits for its wasm to be compiled.
 const COMPILE_TIME_MAX: Duration = Duration::from_secs(10);
+/// Versions of one change that are looked at for wasm.
+const COMPILED_MAX: usize = 1_000;
 
 /// What a reference means right now, kept current by every commit before it returns. Cheap to hold.
 pub struct Slot {
@@ -288,24 +289,30 @@ impl Folio {
         Ok(slot)
     }
 
-    /// Has wasm compiled that was just published, so that its first request does not wait for that. What cannot
-    /// be compiled is told to whoever calls it.
-    pub(crate) async fn compile_ahead(&self, version: &VersionView) {
-        let Some(running) = self.serving.running() else { return };
-        let callable = version.kind == Kind::Function && version.build.is_ready();
-        if !callable || !environment::may_be_wasm(&version.spec) {
-            return;
-        }
-        let reference = Reference::to(version.name.clone()).at(Qualifier::Number(version.number));
-        // Nobody asked for this version yet, so it is read for itself and not kept current.
-        let slot = Slot::empty(&version.app, &reference);
-        let folio = self.clone();
-        let read = self.look(move |state| read::read(state, &slot, &folio)).await;
-        let Ok(reading) = read else { return };
-        for plan in reading.meaning.plans() {
+    /// Has wasm compiled that can be called since just now, so that its first request does not wait for that. What
+    /// cannot be compiled is told to whoever calls it.
+    pub(crate) async fn compile_ahead(&self, app: &AppName, mut versions: Vec<Reference>) {
+        let Some(running) = self.serving.running().filter(|_| !versions.is_empty()) else { return };
+        versions.truncate(COMPILED_MAX);
+        // Nobody asked for these versions yet, so they are read for themselves and not kept current.
+        let (of, folio) = (app.clone(), self.clone());
+        let read = self.look(move |state| {
+            let each = versions.iter().map(|reference| Slot::empty(&of, reference));
+            each.map(|slot| read::read(state, &slot, &folio)).collect::<Result<Vec<_>, StoreError>>()
+        });
+        let Ok(readings) = read.await else { return };
+        let compiled = async {
+            for plan in readings.iter().flat_map(|reading| reading.meaning.plans()) {
+                if plan.spec.runtime == RuntimeKind::Wasm {
+                    // The call says why.
+                    let _told_later = running.runtime.prepare(plan).await;
+                }
+            }
+        };
+        // Whatever takes longer is compiled when it is called.
+        let _in_time = tokio::time::timeout(COMPILE_TIME_MAX, compiled).await;
+        for plan in readings.iter().flat_map(|reading| reading.meaning.plans()) {
             if plan.spec.runtime == RuntimeKind::Wasm {
-                let compiled = running.runtime.prepare(plan);
-                drop(tokio::time::timeout(COMPILE_TIME_MAX, compiled).await);
                 self.serving.plans.retire_unless_held(plan, running);
             }
         }

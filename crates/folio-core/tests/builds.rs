@@ -103,6 +103,20 @@ async fn what_was_built_is_what_runs() {
 }
 
 #[tokio::test]
+async fn wasm_that_was_built_is_compiled_before_anybody_calls_it() {
+    let running = running().await;
+    running.stub.then(MADE());
+    let _builders = builders(&running);
+    let wasm = Some("wasm".parse().unwrap());
+    let fields = Fields { environment: wasm, ..source(&running, "one").await };
+    let request = Publish { id: Some(id("v1")), ..request(fields) };
+    running.world.publish(&function("hello"), request).await.unwrap();
+    assert_eq!(running.stub.happened("prepare hello@v1"), 0);
+    await_build(&running, "v1").await;
+    running.stub.await_event("prepare hello@v1", 1).await;
+}
+
+#[tokio::test]
 async fn the_same_source_is_built_once() {
     let running = running().await;
     running.stub.then(MADE());
