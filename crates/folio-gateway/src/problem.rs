@@ -8,7 +8,9 @@ use folio_core::ports::runtime::{CallError, RequestId};
 use folio_core::ports::{Body, StoreError};
 use folio_core::serving::Unresolved;
 use folio_core::{Class, Code, Explain as _, binding, release, token};
-use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::matcher::Methods;
@@ -238,6 +240,8 @@ impl Problem {
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        // What is refused now may be answered after the next deploy, or to somebody else.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(methods) = self.allow
             && let Ok(allow) = HeaderValue::from_str(&methods.allow())
         {
@@ -263,7 +267,7 @@ impl Problem {
         let (status, body) = (self.status(), self.json(id));
         let head = format!(
             "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-             folio-request-id: {id}\r\nconnection: close\r\n\r\n",
+             cache-control: no-store\r\nfolio-request-id: {id}\r\nconnection: close\r\n\r\n",
             status.as_u16(),
             status.canonical_reason().unwrap_or_default(),
             body.len(),

@@ -80,6 +80,7 @@ async fn a_header_names_any_release_and_a_wrong_one_is_an_error() {
         let answer = world.ask("localhost", &format!("Folio-Release: {name}\r\n")).await;
         assert_eq!(answer.status, status, "{name}");
         assert_eq!(answer.code(), "release_not_found", "{name}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{name}");
         assert_eq!(hint(&answer), "`folio release list` shows what exists", "{name}");
     }
     // What is like it is told to who may see the app, not to who calls it.
