@@ -1,5 +1,5 @@
 //! What the gateway costs beside a bare hyper server that says the same, and whether that depends on the number of
-//! routes. All servers run in this process and are asked in turns by the same client over 64 kept connections. The
+//! routes or versions. All servers run in this process and are asked in turns by the same client over 64 kept connections. The
 //! processor time of the servers' threads counts, too: on a busy machine it says more than the rate.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
 
@@ -73,8 +73,14 @@ fn main() {
     let mut tasks = JoinSet::new();
     let _within = servers.enter();
     let mut places = vec![("bare hyper", servers.block_on(bare(&mut tasks)))];
-    for (name, routes) in [("10 routes", 10), ("10,000 routes", 10_000)] {
-        places.push((name, servers.block_on(gateway(&mut tasks, routes))));
+    let few = Size { routes: 10, versions: 10 };
+    let sizes = [
+        ("10 routes, 10 versions", few),
+        ("10,000 routes", Size { routes: 10_000, ..few }),
+        ("100,000 versions", Size { versions: 100_000, ..few }),
+    ];
+    for (name, size) in sizes {
+        places.push((name, servers.block_on(gateway(&mut tasks, size))));
     }
     let mut rates = vec![Vec::new(); places.len()];
     let mut costs = vec![Vec::new(); places.len()];
@@ -95,7 +101,28 @@ fn main() {
             cost / costs[0]
         );
     }
-    println!("10,000 routes cost {:.3} of 10", costs[2] / costs[1]);
+    goal("the rate of the gateway / that of bare hyper", rates[1] / rates[0], AT_LEAST);
+    goal("10,000 routes / 10, processor time of a request", costs[2] / costs[1], AT_MOST);
+    goal("100,000 versions / 10, processor time of a request", costs[3] / costs[1], AT_MOST);
+}
+
+/// A goal, and whether a ratio reaches it.
+type Goal = (&'static str, fn(f64) -> bool);
+
+/// Within 25 % of a server that does nothing else.
+const AT_LEAST: Goal = (">= 0.80", |ratio| ratio >= 0.8);
+const AT_MOST: Goal = ("<= 1.20", |ratio| ratio <= 1.2);
+
+fn goal(what: &str, ratio: f64, (goal, is_met): Goal) {
+    let met = if is_met(ratio) { "met" } else { "MISSED" };
+    println!("{what}: {ratio:.2} x (goal {goal} x: {met})");
+}
+
+/// How much there is in a store.
+#[derive(Clone, Copy)]
+struct Size {
+    routes: usize,
+    versions: usize,
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -133,8 +160,8 @@ async fn bare(tasks: &mut JoinSet<()>) -> SocketAddr {
     address
 }
 
-/// A gateway with so many routes.
-async fn gateway(tasks: &mut JoinSet<()>, routes: usize) -> SocketAddr {
+/// A gateway with so many routes to a function with so many versions.
+async fn gateway(tasks: &mut JoinSet<()>, size: Size) -> SocketAddr {
     let clock = Arc::new(TestClock::new(7));
     let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
     let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.expect("a store");
@@ -156,11 +183,14 @@ async fn gateway(tasks: &mut JoinSet<()>, routes: usize) -> SocketAddr {
         deployment: Some(sample::file(&folio, "main.js", "hello").await),
         ..Fields::default()
     };
-    folio.publish(&caller, &key, Publish::fresh(fields)).await.expect("it is published");
+    for _ in 0..size.versions {
+        let publish = Publish::fresh(fields.clone());
+        folio.publish(&caller, &key, publish).await.expect("it is published");
+    }
     let wanted = Apply {
         deployment: Owner { uid: "bench".to_owned(), name: "bench".to_owned() },
         base: None,
-        documents: (0..routes).map(route).collect(),
+        documents: (0..size.routes).map(route).collect(),
         known: Vec::new(),
         unread: Vec::new(),
         form: Form::Versions,
