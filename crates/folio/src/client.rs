@@ -6,23 +6,29 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use folio_core::release::{Released, Remark};
 use folio_model::{Git, ReleaseId};
+use futures::stream::try_unfold;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 
 use crate::config::Access;
 use crate::http;
-use crate::output;
+use crate::output::{self, Progress};
 use crate::problem::{Cause, Problem, Referrer};
 
 /// How long to wait for a connection, and for the next byte. Unpacking a large archive takes its time.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 const READ_WAIT: Duration = Duration::from_secs(300);
+
+/// How much of a file is read at once to be sent.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// One server and who we are to it.
 pub(crate) struct Client {
@@ -187,17 +193,21 @@ impl Client {
         file: &Path,
     ) -> Result<T> {
         let key = uuid::Uuid::new_v4();
+        let context = || format!("cannot read `{}`", file.display());
+        let bytes = tokio::fs::metadata(file).await.with_context(context)?.len();
+        let progress = Progress::bytes("sending", Some(bytes));
         let send = async || {
-            let opened = tokio::fs::File::open(file).await;
-            let opened = opened.with_context(|| format!("cannot read `{}`", file.display()))?;
+            let opened = File::open(file).await.with_context(context)?;
+            progress.reach(0);
             let request = self.wishes.say(self.request(Method::POST, path, &[]), key);
             let request = request.header("Content-Type", folio_api::BUNDLE_MEDIA_TYPE);
-            self.answer(request.body(opened)).await
+            self.answer(request.body(counted(opened, progress.clone()))).await
         };
         let answer: Value = match send().await {
             Err(error) if is_lost(&error) => send().await,
             answer => answer,
         }?;
+        drop(progress);
         noticed(answer)
     }
 
@@ -275,6 +285,17 @@ impl Client {
         let cause = causes.last().map(ToString::to_string).unwrap_or_default();
         anyhow::Error::new(Broken { cause, arrived: !error.is_connect() }).context(problem)
     }
+}
+
+/// A file as the body of a request, piece by piece.
+fn counted(file: File, progress: Progress) -> reqwest::Body {
+    let pieces = try_unfold((file, progress), |(mut file, progress)| async move {
+        let mut piece = BytesMut::with_capacity(PIECE_BYTES);
+        let bytes = file.read_buf(&mut piece).await?;
+        progress.add(bytes as u64);
+        Ok::<_, std::io::Error>((bytes > 0).then(|| (piece.freeze(), (file, progress))))
+    });
+    reqwest::Body::wrap_stream(pieces)
 }
 
 /// What went wrong with encryption, if that is what went wrong.
@@ -356,6 +377,13 @@ pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
     problem.is_some_and(|problem| problem.code.as_deref() == Some("missing_blob"))
 }
 
+/// Whether what was named has no version that is built.
+pub(crate) fn is_unbuilt(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<Problem>();
+    let code = problem.and_then(|problem| problem.code.as_deref());
+    matches!(code, Some("build_pending" | "build_failed"))
+}
+
 /// Whether the server does not remember manifests that were named.
 pub(crate) fn is_forgotten(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<Problem>();
@@ -432,4 +460,4 @@ fn percent_encode(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

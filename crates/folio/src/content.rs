@@ -24,7 +24,12 @@ use self::nodes::{Nodes, Ready};
 pub(crate) use self::walk::{Chosen, DotFiles, Except, Item, excluded};
 use self::walk::{Entry, Walked};
 use crate::memory;
+use crate::output::Progress;
 use crate::problem::Problem;
+
+/// Less than this is hashed before anybody would see a bar.
+const SHOWN_BYTES_MIN: u64 = 16 * 1024 * 1024;
+const SHOWN_FILES_MIN: usize = 2000;
 
 /// What a flag names.
 #[derive(Debug, Clone)]
@@ -255,8 +260,8 @@ impl Found {
             Self::Directory { path, walked, memory } => {
                 tree(&path, walked, memory, Layout::Directory)
             }
-            Self::Archive { path, .. } => {
-                let hashed = hash::file(&path)?;
+            Self::Archive { path, bytes } => {
+                let hashed = hash::file(&path, &hashing(1, bytes))?;
                 let mut nodes = Nodes::default();
                 nodes.file(path, &hashed);
                 let archive = hashed.digest;
@@ -325,8 +330,9 @@ fn hash_files(root: &Path, files: Vec<walk::Found>, last: Option<&Cache>) -> Res
     let known = |found: walk::Found| (last.and_then(|last| last.file(&found)).cloned(), found);
     let files: Vec<_> = files.into_iter().map(known).collect();
     let unknown = files.iter().filter(|(hashed, _)| hashed.is_none());
+    let bytes = unknown.clone().map(|(_, found)| found.stamp.bytes).sum();
     let unknown: Vec<_> = unknown.map(|(_, found)| found.place(root)).collect();
-    let mut read = hash::files(&unknown)?.into_iter();
+    let mut read = hash::files(&unknown, &hashing(unknown.len(), bytes))?.into_iter();
     let ready = |(hashed, found): (Option<Hashed>, walk::Found)| match hashed {
         Some(hashed) => Ready { found, hashed, is_same: true },
         None => {
@@ -336,6 +342,12 @@ fn hash_files(root: &Path, files: Vec<walk::Found>, last: Option<&Cache>) -> Res
         }
     };
     Ok(files.into_iter().map(ready).collect())
+}
+
+/// Shows how far hashing is, if that takes long enough to be seen.
+fn hashing(files: usize, bytes: u64) -> Progress {
+    let is_long = files >= SHOWN_FILES_MIN || bytes >= SHOWN_BYTES_MIN;
+    if is_long { Progress::bytes("hashing", Some(bytes)) } else { Progress::default() }
 }
 
 fn metadata(path: &Path) -> Result<std::fs::Metadata> {

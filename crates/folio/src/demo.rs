@@ -11,13 +11,12 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser};
 use folio_core::Settings;
 use folio_core::ports::SystemClock;
-use folio_run::jail::Mode;
 use tokio::sync::oneshot;
 
 use self::story::{Scene, Step};
 use crate::cli::Cli;
 use crate::config::Config;
-use crate::serve::{Opening, Secured, Server};
+use crate::serve::{Opening, Secured, Server, ServerLimits, running};
 use crate::vault::FileVault;
 use crate::{command, http, output};
 
@@ -37,6 +36,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
     // The story's commands name files as a user in that directory would.
     std::env::set_current_dir(directory.path())?;
     let anywhere = ([127, 0, 0, 1], 0).into();
+    let limits = ServerLimits::new(running(&data)?);
     let opening = Opening {
         open: false,
         secret_key: FileVault::beside(&data),
@@ -45,8 +45,8 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         settings: Settings::default(),
         secured: Secured::Not,
         clock: Arc::new(SystemClock),
-        jail: Mode::Enforced,
-        command_directories: Vec::new(),
+        running: limits.running,
+        log_bytes_max: limits.log_bytes_max,
         nats: None,
         doors: folio_gateway::Settings::default(),
     };

@@ -14,6 +14,7 @@ use folio_core::{Folio, Settings};
 use folio_store::DataDirectory;
 
 use crate::config;
+use crate::output::while_reading;
 use crate::problem::{Problem, explained};
 
 const COPY_TRIES: usize = 3;
@@ -21,12 +22,12 @@ const COPY_TRIES: usize = 3;
 /// Lists what is damaged in a data directory, which may be in use.
 pub(crate) async fn check(data: &Path) -> Result<Vec<Damage>> {
     must_exist(data)?;
-    let found = check_once(data).await?;
+    let found = while_reading("checking", None, check_once(data)).await?;
     if found.is_empty() {
         return Ok(found);
     }
     // A server may have swept between our reading the index and the packs: damage is what stays.
-    let again = check_once(data).await?;
+    let again = while_reading("checking again", None, check_once(data)).await?;
     Ok(found.into_iter().filter(|damage| again.contains(damage)).collect())
 }
 
@@ -91,7 +92,8 @@ async fn copy_checked(from: &Path, to: &Path) -> Result<()> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match DataDirectory::copy(from, to).await {
+        let total = bytes_below(&from.join("folio.db")) + bytes_below(&from.join("blobs"));
+        match while_reading("copying", Some(total), DataDirectory::copy(from, to)).await {
             Err(StoreError::Conflict { .. }) if tries < COPY_TRIES => fs::remove_dir_all(to)?,
             Err(StoreError::Conflict { what }) => {
                 let problem = Problem::new(format!("{what} is missing in `{}`", from.display()));
@@ -125,7 +127,7 @@ fn copy_credentials(from: &Path, to: &Path) -> Result<()> {
 }
 
 async fn refuse_damaged(copy: &Path, from: &Path) -> Result<()> {
-    let damage = check_once(copy).await?;
+    let damage = while_reading("checking the copy", None, check_once(copy)).await?;
     forget_readers(copy)?;
     if damage.is_empty() {
         return Ok(());
@@ -165,6 +167,17 @@ fn refuse_used(data: &Path) -> Result<()> {
     }
     let problem = Problem::new(format!("`{}` is not empty", data.display()));
     bail!(problem.hint("restore into a new directory, then move it where you want it"))
+}
+
+/// Bytes of a file, or of all files below a directory. What cannot be looked at counts as nothing.
+fn bytes_below(path: &Path) -> u64 {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| bytes_below(&entry.path())).sum()
+        }
+        about => about.map_or(0, |about| about.len()),
+    }
 }
 
 /// Gives something its name, durably.

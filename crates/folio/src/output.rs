@@ -1,9 +1,10 @@
 //! Everything that is printed. Standard output is data, standard error is talk; nothing else writes to either.
 //! A reader that went away is no failure: `folio log | head` ends quietly.
 
+mod progress;
 mod table;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
+pub(crate) use self::progress::{Progress, while_reading};
 pub(crate) use self::table::{Details, Table, list, moment, one_line};
 use crate::problem::Problem;
 
@@ -37,7 +39,32 @@ pub(crate) enum Output {
     File(PathBuf),
 }
 
+/// Who reads what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Somebody at a terminal.
+    Person,
+    /// A file or another program.
+    Program,
+}
+
+impl Reader {
+    /// Who reads standard output.
+    pub(crate) fn of_output() -> Self {
+        Self::of(&io::stdout())
+    }
+
+    fn of(stream: &impl IsTerminal) -> Self {
+        if stream.is_terminal() { Self::Person } else { Self::Program }
+    }
+}
+
 impl Format {
+    /// Whether it is for people.
+    pub(crate) fn is_in_words(self) -> bool {
+        matches!(self, Self::Table | Self::Wide)
+    }
+
     /// Prints a list: as it is for programs, as a table for people.
     pub(crate) fn items<T: Serialize>(
         self,
@@ -130,5 +157,15 @@ fn quiet(written: io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_terminal_is_read_by_a_program() {
+        assert_eq!(Reader::of(&std::fs::File::open("/dev/null").unwrap()), Reader::Program);
     }
 }

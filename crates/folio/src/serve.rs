@@ -27,14 +27,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use self::limits::LimitFlag;
+pub(crate) use self::limits::ServerLimits;
 pub(crate) use self::secure::Secured;
-pub(crate) use self::server::{Opening, Server};
+pub(crate) use self::server::{Opening, Server, running};
 use crate::config::Config;
 use crate::problem::Problem;
 use crate::vault::FileVault;
 
 /// How to serve.
 #[derive(Debug, Args)]
+#[command(after_help = limits::help())]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Serve {
     /// Keep everything in this directory [default: `$FOLIO_DATA`, else `~/.local/share/folio`]
@@ -118,9 +120,10 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
     arm(config)?;
     refuse_open_door(&serve)?;
     let data = config.data(serve.data.clone())?;
+    let limits = limits::apply(&serve.limit, running(&data)?)?;
     let settings = Settings {
         public_url: serve.public_url.as_deref().map(public_url).transpose()?,
-        limits: limits::apply(&serve.limit)?,
+        limits: limits.core,
         grace: Duration::try_from(serve.grace).context("--grace must not be negative")?,
         hosts: Hosts::default(),
     };
@@ -133,12 +136,17 @@ pub(crate) async fn run(serve: Serve, config: &Config) -> Result<()> {
         open: serve.open,
         secured: secured(&serve),
         clock: clock(&serve),
-        command_directories: serve.command_directory.clone(),
+        running: folio_run::Settings {
+            jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
+            command_directories: serve.command_directory.clone(),
+            ..limits.running
+        },
+        log_bytes_max: limits.log_bytes_max,
         nats: serve.nats.clone().or_else(|| config.nats.clone()),
-        jail: if serve.no_jail { Mode::Off } else { Mode::Enforced },
         doors: folio_gateway::Settings {
             domain: serve.domain.clone(),
             tls: certificate(&serve)?,
+            limits: limits.gateway,
             ..folio_gateway::Settings::default()
         },
     };

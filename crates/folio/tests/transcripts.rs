@@ -44,7 +44,11 @@ fn run_all(files: &[PathBuf], tools: &[(&str, &Path)]) {
 
 #[test]
 fn every_transcript_is_what_happens() {
-    run_all(&transcripts(|name| !name.starts_with("kubectl")), &[]);
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    run_all(
+        &transcripts(|name| !name.starts_with("kubectl")),
+        &[("examples", &examples.canonicalize().unwrap())],
+    );
 }
 
 #[test]

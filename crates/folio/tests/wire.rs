@@ -64,6 +64,13 @@ impl Connection {
 
     /// Reads one answer to its end.
     pub(crate) fn answer(&mut self) -> std::io::Result<Answer> {
+        let mut answer = self.head()?;
+        answer.body = self.body(&answer)?;
+        Ok(answer)
+    }
+
+    /// Reads an answer up to its body.
+    pub(crate) fn head(&mut self) -> std::io::Result<Answer> {
         let first = self.line()?;
         let status = first.split(' ').nth(1).and_then(|word| word.parse().ok());
         let status = status.ok_or_else(|| std::io::Error::other(format!("`{first}`")))?;
@@ -73,23 +80,25 @@ impl Connection {
             let Some((name, value)) = line.split_once(':') else { break };
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
-        let mut answer = Answer { status, headers, body: Vec::new() };
-        answer.body = self.body(&answer)?;
-        Ok(answer)
+        Ok(Answer { status, headers, body: Vec::new() })
+    }
+
+    /// Reads the next chunk of a body that comes in chunks; the last one is empty.
+    pub(crate) fn chunk(&mut self) -> std::io::Result<Vec<u8>> {
+        let size = usize::from_str_radix(&self.line()?, 16).map_err(std::io::Error::other)?;
+        let mut chunk = vec![0; size];
+        self.stream.read_exact(&mut chunk)?;
+        self.line()?;
+        Ok(chunk)
     }
 
     fn body(&mut self, answer: &Answer) -> std::io::Result<Vec<u8>> {
         let mut body = Vec::new();
         if answer.header("transfer-encoding").is_some() {
             loop {
-                let size =
-                    usize::from_str_radix(&self.line()?, 16).map_err(std::io::Error::other)?;
-                let start = body.len();
-                body.resize(start + size, 0);
-                self.stream.read_exact(&mut body[start..])?;
-                self.line()?;
-                if size == 0 {
-                    return Ok(body);
+                match self.chunk()? {
+                    chunk if chunk.is_empty() => return Ok(body),
+                    chunk => body.extend(chunk),
                 }
             }
         }

@@ -18,7 +18,7 @@ use crate::content::{self, Given};
 use crate::upload;
 
 /// What the server does with one request.
-enum Turn {
+pub(crate) enum Turn {
     /// Takes it and says nothing.
     HangUp,
     /// Answers.
@@ -29,14 +29,17 @@ enum Turn {
 
 /// A request as it arrived.
 #[derive(Debug)]
-struct Seen {
-    path: String,
+pub(crate) struct Seen {
+    pub(crate) path: String,
     headers: HashMap<String, String>,
     body: Vec<u8>,
 }
 
 /// Runs a client against a server that takes these turns, one connection each, and returns what it saw.
-async fn against<T>(turns: Vec<Turn>, client: impl AsyncFnOnce(Client) -> T) -> (T, Vec<Seen>) {
+pub(crate) async fn against<T>(
+    turns: Vec<Turn>,
+    client: impl AsyncFnOnce(Client) -> T,
+) -> (T, Vec<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serve = async {

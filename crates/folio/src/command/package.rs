@@ -26,8 +26,8 @@ pub(crate) enum Command {
     /// Show one package
     #[command(visible_aliases = ["describe", "show"])]
     Get(unit::Get),
-    /// Show one version of a package, with the log of its build
-    Info(Versioned),
+    /// Show the draft or one version of a package, with the log of its build
+    Info(version::Show),
     /// Write what a package is built from to a file, or to standard output
     Getsrc(Part),
     /// Write what a package runs to a file, or to standard output
@@ -123,7 +123,7 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             unit::update(session, kind, unit, (fields, expect)).await
         }
         Command::Get(get) => unit::get(session, kind, get).await,
-        Command::Info(versioned) => version::show(session, kind, versioned).await,
+        Command::Info(show) => version::show_package(session, show).await,
         Command::Getsrc(part) => files(session, part, upload::Part::Source).await,
         Command::Getdeploy(part) => files(session, part, upload::Part::Deployment).await,
         Command::List(command) => list(session, command).await,

@@ -254,7 +254,8 @@ fn table_of_apps(units: &[UnitView], _: Format) -> Table {
     table
 }
 
-fn details(view: &UnitView) -> Details {
+/// A unit, side by side.
+pub(crate) fn details(view: &UnitView) -> Details {
     let latest = view.latest.as_ref().map(|version| format!("{} ({})", version.id, version.number));
     let draft = view.draft.as_ref().map(|DraftView { digest, .. }| digest.to_string());
     let mut details = Details::default()

@@ -15,12 +15,13 @@ use folio_model::{AppName, Build, Kind, Name, Qualifier, Reference, ReferenceErr
 use reqwest::Method;
 use serde_json::json;
 
+use self::build::{Answer, Building, Follow};
 use self::download::Download;
 use super::publish::NewVersion;
 use super::{Session, unit};
-use crate::client::Change;
+use crate::client::{self, Change};
 use crate::name::{self, Named, UnitAt, Versioned};
-use crate::output::Format;
+use crate::output::one_line;
 use crate::problem::Problem;
 
 /// What one can do with versions.
@@ -33,7 +34,7 @@ pub(crate) enum Command<P: Args> {
     /// List versions, oldest first
     List(List),
     /// Show one version, by default the latest
-    Show(Versioned),
+    Show(Show),
     /// Change what is said about a version
     Describe(Describe),
     /// Get the files of a version back, byte for byte
@@ -49,6 +50,22 @@ pub(crate) enum Command<P: Args> {
 pub(crate) struct List {
     #[command(flatten)]
     named: Named,
+}
+
+/// Which version to show.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    versioned: Versioned,
+    /// Wait for more while it is built, as is always done on a terminal
+    #[arg(long, short)]
+    follow: bool,
+}
+
+impl Show {
+    fn follow(&self) -> Follow {
+        if self.follow { Follow::Asked } else { Follow::Reader }
+    }
 }
 
 /// What to say about a version.
@@ -111,7 +128,7 @@ pub(crate) async fn run<P: Args + Into<NewVersion>>(
         Command::Create(new) => publish(session, kind, new.into(), Start::Fresh).await,
         Command::Update(new) => publish(session, kind, new.into(), Start::Latest).await,
         Command::List(list) => self::list(session, kind, list).await,
-        Command::Show(versioned) => show(session, kind, versioned).await,
+        Command::Show(show) => self::show(session, kind, show).await,
         Command::Describe(describe) => self::describe(session, kind, describe).await,
         Command::Download(download) => download::run(session, kind, download).await,
         Command::Delete(delete) => self::delete(session, kind, delete).await,
@@ -144,7 +161,7 @@ pub(crate) async fn publish(
     session.output.item(&done, show::published)?;
     let version = &done.result.version;
     if publishing.wait && version.build != Build::None {
-        build::follow(&session.client, version).await?;
+        Building::from(version).follow(&session.client).await?;
     }
     Ok(())
 }
@@ -161,9 +178,12 @@ pub(crate) async fn await_build(
         let version: VersionView = session.client.get(&path, &[]).await?;
         return match version.build {
             Build::None => Ok(()),
-            _ => build::follow(&session.client, &version).await,
+            _ => Building::from(&version).follow(&session.client).await,
         };
     }
+    let building = Building::draft(&UnitAt { app: app.clone(), name: name.clone() }, Kind::Package);
+    let progress = building.waiting();
+    let mut after = 0;
     loop {
         let unit: UnitView = session.client.get(&package, &[]).await?;
         match unit.draft.map_or(Build::None, |draft| draft.build) {
@@ -173,6 +193,15 @@ pub(crate) async fn await_build(
                 let problem = Problem::new(format!("the build of the draft of {name} failed"));
                 let hint = format!("`folio pkg info {name}` shows its log");
                 return Err(problem.hint(hint).into());
+            }
+        }
+        // The draft may be gone by now, which the next look at the package shows.
+        if progress.is_shown()
+            && let Ok(part) = building.ask(&session.client, after, Answer::AtOnce).await
+        {
+            after = part.next;
+            if let Some(line) = part.text.lines().last() {
+                progress.say(&one_line(line));
             }
         }
     }
@@ -185,18 +214,49 @@ async fn list(session: &Session, kind: Kind, list: List) -> Result<()> {
     session.output.items(&found, show::table)
 }
 
-/// Shows a version with the log of its build.
-pub(crate) async fn show(session: &Session, kind: Kind, versioned: Versioned) -> Result<()> {
-    let (unit, at) = versioned.or_latest(session, kind).await?;
-    let path = version(&unit, kind, &at);
-    let found: VersionView = session.client.get(&words(&path), &[]).await?;
-    let log = match (session.output, found.build) {
-        (Format::Table | Format::Wide, build) if build != Build::None => {
-            build::ask(&session.client, &found, 0, false).await?.text
-        }
-        _ => String::new(),
+async fn show(session: &Session, kind: Kind, show: Show) -> Result<()> {
+    let found = show.versioned.or_latest(session, kind).await?;
+    show_version(session, kind, found, show.follow()).await
+}
+
+/// Shows a package with the log of its build: the version that is named, else the draft, else the latest version.
+pub(crate) async fn show_package(session: &Session, show: Show) -> Result<()> {
+    let (kind, follow) = (Kind::Package, show.follow());
+    let (unit, at) = show.versioned.or_draft(session, kind).await?;
+    if at != Qualifier::Draft {
+        return show_version(session, kind, (unit, at), follow).await;
+    }
+    let path = ["apps", unit.app.as_str(), kind.plural(), unit.name.as_str()];
+    let view: UnitView = session.client.get(&path, &[]).await?;
+    let Some(build) = view.draft.as_ref().map(|draft| draft.build) else {
+        return show_version(session, kind, (unit, at), follow).await;
     };
-    session.output.item(&found, |found| format!("{}{}", show::details(found), show::log(&log)))
+    let words = |view: &UnitView| {
+        unit::details(view).line("Build", unit::build(view).map_or("", show::build)).to_string()
+    };
+    Building::draft(&unit, kind).show(session, &path, (view, build, words), follow).await
+}
+
+async fn show_version(
+    session: &Session,
+    kind: Kind,
+    (unit, at): (UnitAt, Qualifier),
+    follow: Follow,
+) -> Result<()> {
+    let found = session.client.get(&words(&version(&unit, kind, &at)), &[]).await;
+    let found: VersionView = match found {
+        // Before a build succeeded, a unit has no latest version; how that goes is worth seeing all the same.
+        Err(error) if at == Qualifier::Latest && client::is_unbuilt(&error) => {
+            let path = versions(&unit, kind);
+            let all: Vec<VersionView> = session.client.pages(&path, ("after", usize::MAX)).await?;
+            all.into_iter().next_back().ok_or(error)?
+        }
+        found => found?,
+    };
+    let path = version(&unit, kind, &Qualifier::Number(found.number));
+    let (building, build) = (Building::from(&found), found.build);
+    let words_of = |found: &VersionView| show::details(found).to_string();
+    building.show(session, &words(&path), (found, build, words_of), follow).await
 }
 
 async fn describe(session: &Session, kind: Kind, describe: Describe) -> Result<()> {

@@ -8,6 +8,7 @@ use folio_core::content::{self, Chunked};
 use folio_model::{Digest, NodeKind};
 
 use super::{cannot_read, open};
+use crate::output::Progress;
 
 /// Threads at most; a disk does not get faster with more.
 const THREADS_MAX: usize = 8;
@@ -33,11 +34,11 @@ pub(super) struct Piece {
 }
 
 /// Reads files and returns what they hash to, in the same order.
-pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Hashed>> {
+pub(super) fn files(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Hashed>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(THREADS_MAX).min(paths.len() / FILES_PER_THREAD + 1);
     if threads == 1 {
-        return paths.iter().map(|path| file(path)).collect();
+        return paths.iter().map(|path| file(path, progress)).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
@@ -45,7 +46,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Hashed>> {
         while let at = next.fetch_add(1, Ordering::Relaxed)
             && let Some(path) = paths.get(at)
         {
-            done.push((at, file(path)));
+            done.push((at, file(path, progress)));
         }
         done
     };
@@ -62,9 +63,9 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Hashed>> {
 }
 
 /// Reads one file.
-pub(super) fn file(path: &Path) -> Result<Hashed> {
+pub(super) fn file(path: &Path, progress: &Progress) -> Result<Hashed> {
     let mut pieces = Vec::new();
-    let chunked = content::chunk(&mut open(path)?, &mut |node| {
+    let chunked = content::chunk(&mut progress.count(open(path)?), &mut |node| {
         if node.kind == NodeKind::Raw {
             let bytes = u32::try_from(node.bytes.len()).map_err(std::io::Error::other)?;
             pieces.push(Piece { digest: node.digest, bytes });
@@ -91,7 +92,8 @@ mod tests {
         for (at, path) in paths.iter().enumerate() {
             std::fs::write(path, at.to_string()).unwrap();
         }
-        let digests: Vec<_> = files(&paths).unwrap().iter().map(|file| file.digest).collect();
+        let digests: Vec<_> =
+            files(&paths, &Progress::default()).unwrap().iter().map(|file| file.digest).collect();
         let expected: Vec<_> = (0..100).map(|at| Digest::of(at.to_string().as_bytes())).collect();
         assert_eq!(digests, expected);
     }
@@ -99,14 +101,15 @@ mod tests {
     #[test]
     fn the_first_file_that_cannot_be_read_is_named() {
         let paths: Vec<_> = (0..100).map(|at| PathBuf::from(format!("/nowhere/{at}"))).collect();
-        assert_eq!(files(&paths).unwrap_err().to_string(), "cannot read `/nowhere/0`");
+        let error = files(&paths, &Progress::default()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read `/nowhere/0`");
     }
 
     #[test]
     fn a_large_file_knows_its_pieces() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![7; 3_000_000]).unwrap();
-        let hashed = super::file(file.path()).unwrap();
+        let hashed = super::file(file.path(), &Progress::default()).unwrap();
         let bytes: u64 = hashed.pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
         assert_eq!((bytes, hashed.bytes), (3_000_000, 3_000_000));
         assert!(hashed.pieces.len() > 1);

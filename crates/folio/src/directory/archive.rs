@@ -8,21 +8,27 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use folio_model::TreePath;
 
+use super::bytes_below;
+use crate::output::Progress;
+
 /// Packs a directory; durable when this returns.
 pub(super) fn pack(directory: &Path, file: &Path) -> Result<()> {
     let archive = File::options().write(true).create_new(true).mode(0o600).open(file)?;
-    let mut builder = tar::Builder::new(BufWriter::new(archive));
+    let progress = Progress::bytes("packing", Some(bytes_below(directory)));
+    let mut builder = tar::Builder::new(BufWriter::new(progress.count(archive)));
     builder.append_dir_all("", directory)?;
     let mut writer = builder.into_inner()?;
     writer.flush()?;
-    writer.into_inner()?.sync_all()?;
+    writer.into_inner()?.inner.sync_all()?;
     Ok(())
 }
 
 /// Unpacks into a new directory: files under relative paths, and nothing else.
 pub(super) fn unpack(file: &Path, directory: &Path) -> Result<()> {
     DirBuilder::new().mode(0o700).create(directory)?;
-    let mut archive = tar::Archive::new(BufReader::new(File::open(file)?));
+    let file = File::open(file)?;
+    let progress = Progress::bytes("unpacking", Some(file.metadata()?.len()));
+    let mut archive = tar::Archive::new(BufReader::new(progress.count(file)));
     for entry in archive.entries()? {
         let mut entry = entry?;
         if entry.header().entry_type().is_dir() {

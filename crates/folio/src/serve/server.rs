@@ -15,7 +15,6 @@ use folio_core::{Folio, Hosts, Settings};
 use folio_messages::Nats;
 use folio_run::LocalRuntime;
 use folio_run::build::BuildHost;
-use folio_run::jail::Mode;
 use folio_store::DataDirectory;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -25,9 +24,6 @@ use super::secure::Secured;
 use crate::output;
 use crate::problem::{Problem, explained};
 use crate::vault::FileVault;
-
-/// How much of what each function printed is kept in memory.
-const LOG_BYTES_MAX: usize = 1024 * 1024;
 
 /// How long workers may take to finish once nobody calls any more.
 const WORKERS_GRACE: Duration = Duration::from_secs(10);
@@ -42,9 +38,9 @@ pub(crate) struct Opening {
     /// How the control port is encrypted, if it is.
     pub(crate) secured: Secured,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) jail: Mode,
-    /// Where `command` environments find their programs, besides the system's directories.
-    pub(crate) command_directories: Vec<PathBuf>,
+    pub(crate) running: folio_run::Settings,
+    /// Bytes of what each function printed that are kept in memory.
+    pub(crate) log_bytes_max: usize,
     /// The message queue that triggers read from.
     pub(crate) nats: Option<String>,
     pub(crate) doors: folio_gateway::Settings,
@@ -74,8 +70,8 @@ impl Server {
             open,
             secured,
             clock,
-            jail,
-            command_directories,
+            running,
+            log_bytes_max,
             nats,
             doors,
             secret_key,
@@ -86,19 +82,10 @@ impl Server {
         let control = bind(listen, "--listen").await?;
         let gateway = bind(gateway, "--gateway").await?;
         let settings = Settings { hosts: hosts(&gateway, &doors)?, ..settings };
-        let logs = Arc::new(Logs::new(LOG_BYTES_MAX));
+        let logs = Arc::new(Logs::new(log_bytes_max));
         let blobs = directory.blobs.clone();
         let ports =
             RuntimePorts { blobs, logs: Arc::clone(&logs), invoke: Arc::new(OnceLock::new()) };
-        // A mount names a place for whoever looks from anywhere.
-        let run = std::path::absolute(data)?.join("run");
-        let helper = std::env::current_exe().context("cannot find this program itself")?;
-        let running = folio_run::Settings {
-            jail,
-            build_host: BuildHost::new(std::env::vars_os()),
-            command_directories,
-            ..folio_run::Settings::new(run, helper)
-        };
         let runtime = LocalRuntime::open(running, ports.clone())
             .context("cannot prepare to run functions")?;
         let (ledger, blobs) = (directory.ledger.clone(), directory.blobs.clone());
@@ -184,6 +171,15 @@ impl Server {
         served.map_err(explained)?;
         self.directory.close().await.map_err(explained)
     }
+}
+
+/// How code is run by the server of a data directory, if nobody says more.
+pub(crate) fn running(data: &Path) -> Result<folio_run::Settings> {
+    // A mount names a place for whoever looks from anywhere.
+    let directory = std::path::absolute(data)?.join("run");
+    let helper = std::env::current_exe().context("cannot find this program itself")?;
+    let build_host = BuildHost::new(std::env::vars_os());
+    Ok(folio_run::Settings { build_host, ..folio_run::Settings::new(directory, helper) })
 }
 
 /// Where apps are found behind a gateway.

@@ -12,11 +12,11 @@ use folio_core::upload::Uploaded;
 use folio_model::{Digest, NodeKind};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use indicatif::{ProgressBar, ProgressStyle};
 use tokio::task::spawn_blocking;
 
 use crate::client::Client;
 use crate::content::{Plan, Planned};
+use crate::output::Progress;
 
 /// Batches on their way at the same time: enough to keep a server busy while the next are read.
 const AT_ONCE: usize = 4;
@@ -45,7 +45,7 @@ pub(super) async fn send(
 ) -> Result<()> {
     let batches = batches(&plan.nodes, missing, limits);
     let bytes = |batch: &Batch| batch.nodes.iter().map(|at| plan.nodes[*at].bytes).sum::<u64>();
-    let progress = progress(batches.iter().map(bytes).sum());
+    let progress = Progress::bytes("uploading", Some(batches.iter().map(bytes).sum()));
     let (mut on_the_way, mut under_way) = (FuturesUnordered::new(), BTreeSet::new());
     for (at, batch) in batches.iter().enumerate() {
         while on_the_way.len() >= AT_ONCE || !under_way.is_disjoint(&batch.needs) {
@@ -58,7 +58,7 @@ pub(super) async fn send(
         on_the_way.push(async move {
             let frames = spawn_blocking(move || frames(&plan.nodes, &nodes)).await??;
             let _: Uploaded = client.send_nodes(frames).await?;
-            progress.inc(bytes);
+            progress.add(bytes);
             Ok::<_, anyhow::Error>(at)
         });
     }
@@ -66,27 +66,6 @@ pub(super) async fn send(
         arrived?;
     }
     Ok(())
-}
-
-/// Shown on a terminal only, and gone with the upload however it ends.
-fn progress(bytes: u64) -> Progress {
-    let bar = ProgressBar::new(bytes);
-    let style = ProgressStyle::with_template("uploading {bytes}/{total_bytes} {wide_bar}");
-    Progress(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
-}
-
-struct Progress(ProgressBar);
-
-impl Progress {
-    fn inc(&self, bytes: u64) {
-        self.0.inc(bytes);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
 }
 
 /// Files go first, then the lists of their chunks, then directories: so nothing has to wait for anything until all

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Session, version, words};
 use crate::name::{UnitAt, Versioned};
-use crate::output;
+use crate::output::{self, Progress, Reader};
 use crate::problem::Problem;
 
 /// What to get, and where to put it.
@@ -88,7 +88,12 @@ fn text(value: serde_json::Value) -> String {
 
 /// Writes a download to standard output.
 pub(crate) async fn to_output(mut answer: Response) -> Result<()> {
-    let mut check = Check::new(&answer);
+    // On a terminal, what is printed shows how far it is.
+    let progress = match Reader::of_output() {
+        Reader::Person => Progress::default(),
+        Reader::Program => arriving(&answer),
+    };
+    let mut check = Check::new(&answer, progress);
     while let Some(piece) = answer.chunk().await.context("the download broke off")? {
         check.take(&piece);
         output::bytes(&piece)?;
@@ -98,7 +103,7 @@ pub(crate) async fn to_output(mut answer: Response) -> Result<()> {
 
 /// A download that is not larger than this; nothing if it is.
 pub(crate) async fn at_most(mut answer: Response, bytes_max: usize) -> Result<Option<Vec<u8>>> {
-    let mut check = Check::new(&answer);
+    let mut check = Check::new(&answer, Progress::default());
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await.context("the download broke off")? {
         check.take(&piece);
@@ -121,7 +126,7 @@ pub(crate) async fn to_file(mut answer: Response, file: &Path, force: bool) -> R
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let mut unfinished = tempfile::NamedTempFile::new_in(parent).with_context(context)?;
-    let mut check = Check::new(&answer);
+    let mut check = Check::new(&answer, arriving(&answer));
     while let Some(piece) = answer.chunk().await.context("the download broke off")? {
         check.take(&piece);
         unfinished.write_all(&piece).with_context(context)?;
@@ -141,18 +146,25 @@ struct Check {
     expected: Option<Digest>,
     hasher: Sha256,
     bytes: u64,
+    progress: Progress,
+}
+
+/// Shows how much of a download has arrived.
+fn arriving(answer: &Response) -> Progress {
+    Progress::bytes("downloading", answer.content_length())
 }
 
 impl Check {
-    fn new(answer: &Response) -> Self {
+    fn new(answer: &Response, progress: Progress) -> Self {
         let tag = answer.headers().get("ETag").and_then(|tag| tag.to_str().ok());
         let expected = tag.and_then(|tag| tag.trim_matches('"').parse().ok());
-        Self { expected, hasher: Sha256::new(), bytes: 0 }
+        Self { expected, hasher: Sha256::new(), bytes: 0, progress }
     }
 
     fn take(&mut self, piece: &[u8]) {
         self.hasher.update(piece);
         self.bytes += piece.len() as u64;
+        self.progress.add(piece.len() as u64);
     }
 
     fn finish(self) -> Result<()> {

@@ -127,7 +127,8 @@ fn aliases(view: &VersionView) -> String {
     list(latest.into_iter().chain(view.aliases.iter().map(ToString::to_string)))
 }
 
-fn build(build: Build) -> &'static str {
+/// How far a build is, in a word.
+pub(crate) fn build(build: Build) -> &'static str {
     match build {
         Build::None => "none",
         Build::Pending => "pending",
