@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use folio_model::{AppName, Reference, Right};
@@ -143,15 +144,24 @@ impl Explain for CallError {
     }
 }
 
+/// What came of a request.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its answer, or why there is none.
+    pub answer: Result<http::Response<Body>, CallError>,
+    /// How long it took until then.
+    pub took: Duration,
+}
+
 impl Folio {
-    /// Passes a request to one version and counts it. Resolves when the answer begins. The request is the
-    /// runtime's before the first poll, so that the future is small whatever is asked.
+    /// Passes a request that came at a moment to one version and counts it. Resolves when the answer begins. The
+    /// request is the runtime's before the first poll, so that the future is small whatever is asked.
     pub fn run<'a>(
         &'a self,
         plan: &'a Arc<Plan>,
         call: Call,
-    ) -> impl Future<Output = Result<http::Response<Body>, CallError>> + Send + 'a {
-        let start = Instant::now();
+        came: Instant,
+    ) -> impl Future<Output = Ran> + Send + 'a {
         let begun = match self.serving.running() {
             _ if u64::from(call.hops) > self.limits().call_hops_max => {
                 Err(CallError::Loop(call.hops))
@@ -160,12 +170,16 @@ impl Folio {
             None => Err(CallError::Unavailable("this server runs no functions".to_owned())),
         };
         async move {
-            let (active, answer) = begun?;
+            let (active, answer) = match begun {
+                Ok(begun) => begun,
+                Err(error) => return Ran { answer: Err(error), took: came.elapsed() },
+            };
             let answer = answer.await;
-            plan.meter.record(status(&answer), start.elapsed());
-            let answer = answer?.map(|body| while_it_lasts(body, &plan.meter));
+            let took = came.elapsed();
+            plan.meter.record(status(&answer), took);
+            let answer = answer.map(|answer| answer.map(|body| while_it_lasts(body, &plan.meter)));
             drop(active);
-            Ok(answer)
+            Ran { answer, took }
         }
     }
 
@@ -189,7 +203,7 @@ impl Folio {
         call: Call,
     ) -> Result<(Arc<Plan>, http::Response<Body>), Error> {
         let plan = self.draw(app, reference, call.release.as_ref()).await?;
-        match self.run(&plan, call).await {
+        match self.run(&plan, call, Instant::now()).await.answer {
             Ok(answer) => Ok((plan, answer)),
             Err(reason) => Err(Error::Call {
                 function: plan.function.clone(),

@@ -1,7 +1,7 @@
 //! What every version did: counters and a histogram of latencies, all atomics, so that counting never waits.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,14 +12,51 @@ pub const BUCKETS_US: [u64; 18] = [
     1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000,
 ];
 
+/// Parts that counters are kept in. More threads than these share one.
+const PARTS: usize = 8;
+
+/// Counters in parts, so that threads that count at the same time do not wait for each other's memory. Each thread has
+/// one part and only ever adds to it; whoever reads adds them up.
+#[derive(Debug)]
+pub struct Parts<T>([OnceLock<Box<T>>; PARTS]);
+
+impl<T> Default for Parts<T> {
+    fn default() -> Self {
+        Self([const { OnceLock::new() }; PARTS])
+    }
+}
+
+impl<T: Default> Parts<T> {
+    /// The part of the thread that asks.
+    pub fn own(&self) -> &T {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static PART: usize = THREADS.fetch_add(1, Ordering::Relaxed) % PARTS;
+        }
+        self.0[PART.with(|part| *part)].get_or_init(Box::default)
+    }
+
+    /// All parts that were ever used.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().filter_map(|part| part.get().map(|part| &**part))
+    }
+}
+
 /// What one version did since the server started.
 #[derive(Debug, Default)]
 pub struct Meter {
-    requests: AtomicU64,
+    cold_starts: AtomicU64,
+    parts: Parts<Part>,
+}
+
+/// What one thread counted. Of its own cache lines, and of those that are fetched with them.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Part {
+    /// Requests begun less requests ended. Another thread may end them, so only the sum of all parts says something.
+    active: AtomicU64,
     client_errors: AtomicU64,
     server_errors: AtomicU64,
-    active: AtomicU64,
-    cold_starts: AtomicU64,
     total_us: AtomicU64,
     buckets: [AtomicU64; BUCKETS_US.len() + 1],
 }
@@ -35,14 +72,18 @@ pub struct Lasting(Arc<Meter>);
 impl Meter {
     /// Counts a request as active.
     pub fn begin(&self) -> Active<'_> {
-        self.active.fetch_add(1, Ordering::Relaxed);
+        self.parts.own().active.fetch_add(1, Ordering::Relaxed);
         Active(self)
     }
 
     /// As [`Meter::begin`], for an answer that outlives whoever counts it.
     pub fn begin_lasting(self: &Arc<Self>) -> Lasting {
-        self.active.fetch_add(1, Ordering::Relaxed);
+        self.parts.own().active.fetch_add(1, Ordering::Relaxed);
         Lasting(Arc::clone(self))
+    }
+
+    fn end(&self) {
+        self.parts.own().active.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Counts a worker that had to be made.
@@ -54,40 +95,49 @@ impl Meter {
     pub fn record(&self, status: u16, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_US.partition_point(|bound| *bound < us);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        self.total_us.fetch_add(us, Ordering::Relaxed);
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        let part = self.parts.own();
+        part.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        part.total_us.fetch_add(us, Ordering::Relaxed);
         match status {
-            400..=499 => self.client_errors.fetch_add(1, Ordering::Relaxed),
-            500.. => self.server_errors.fetch_add(1, Ordering::Relaxed),
+            400..=499 => part.client_errors.fetch_add(1, Ordering::Relaxed),
+            500.. => part.server_errors.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
     }
 
     /// Everything counted so far. Counters are read one after another, not as one.
     pub fn read(&self) -> Measured {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let sum = |counter: fn(&Part) -> &AtomicU64| {
+            let parts = self.parts.iter().map(|part| counter(part).load(Ordering::Relaxed));
+            parts.fold(0, u64::wrapping_add)
+        };
+        let mut buckets = vec![0; BUCKETS_US.len() + 1];
+        for part in self.parts.iter() {
+            let counted = part.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
+            buckets.iter_mut().zip(counted).for_each(|(all, one)| *all += one);
+        }
         Measured {
-            requests: read(&self.requests),
-            client_errors: read(&self.client_errors),
-            server_errors: read(&self.server_errors),
-            active: read(&self.active),
-            cold_starts: read(&self.cold_starts),
-            total_us: read(&self.total_us),
-            buckets: self.buckets.iter().map(read).collect(),
+            requests: buckets.iter().sum(),
+            client_errors: sum(|part| &part.client_errors),
+            server_errors: sum(|part| &part.server_errors),
+            // One part may be read before a request and another after it.
+            active: sum(|part| &part.active).cast_signed().max(0).cast_unsigned(),
+            cold_starts: self.cold_starts.load(Ordering::Relaxed),
+            total_us: sum(|part| &part.total_us),
+            buckets,
         }
     }
 }
 
 impl Drop for Active<'_> {
     fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
+        self.0.end();
     }
 }
 
 impl Drop for Lasting {
     fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
+        self.0.end();
     }
 }
 
@@ -166,6 +216,16 @@ mod tests {
         assert_eq!(measured.buckets[..3], [1, 2, 0]);
         assert_eq!(measured.buckets.last(), Some(&1));
         assert_eq!(measured.quantile(0.5), Some(Duration::from_micros(200)));
+    }
+
+    #[test]
+    fn what_one_thread_begins_another_ends() {
+        let meter = Arc::new(Meter::default());
+        let begun: Vec<_> = (0..3).map(|_| meter.begin_lasting()).collect();
+        assert_eq!(meter.read().active, 3);
+        let ends = std::thread::spawn(move || drop(begun));
+        ends.join().unwrap();
+        assert_eq!(meter.read().active, 0);
     }
 
     #[test]

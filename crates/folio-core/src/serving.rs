@@ -298,7 +298,8 @@ impl Folio {
         let (of, folio) = (app.clone(), self.clone());
         let read = self.look(move |state| {
             let each = versions.iter().map(|reference| Slot::empty(&of, reference));
-            each.map(|slot| read::read(state, &slot, &folio)).collect::<Result<Vec<_>, StoreError>>()
+            each.map(|slot| read::read(state, &slot, &folio))
+                .collect::<Result<Vec<_>, StoreError>>()
         });
         let Ok(readings) = read.await else { return };
         let compiled = async {

@@ -7,8 +7,8 @@ mod error;
 mod fields;
 
 use folio_model::{
-    AppName, Digest, Kind, Name, Origin, Snapshot, TimerSpec, Timestamp, TriggerSpec, Unit, UnitKey,
-    Version, VersionId, VersionKey,
+    AppName, Digest, Kind, Name, Origin, Snapshot, TimerSpec, Timestamp, TriggerSpec, Unit,
+    UnitKey, Version, VersionId, VersionKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -17,7 +17,7 @@ use folio_core::ports::Body;
 use folio_core::ports::runtime::{
     BuildError, BuildLog, BuildOrder, Built, Call, CallError, Plan, Runtime, RuntimeStatus,
 };
-use folio_core::request::{Fields, Publish, Run};
+use folio_core::request::{ContentRef, Fields, Publish, Run, Start};
 use folio_core::{Caller, Folio};
 use folio_gateway::Settings;
 use folio_model::{AppName, Kind, Owner, UnitKey};
@@ -178,19 +178,13 @@ async fn gateway(tasks: &mut JoinSet<()>, size: Size) -> SocketAddr {
     let app = AppName::default_app();
     let key =
         UnitKey { app: app.clone(), kind: Kind::Function, name: "hello".parse().expect("a name") };
-    let fields = Fields {
-        environment: Some("nodejs".parse().expect("a name")),
-        deployment: Some(sample::file(&folio, "main.js", "hello").await),
-        ..Fields::default()
-    };
-    for _ in 0..size.versions {
-        let publish = Publish::fresh(fields.clone());
-        folio.publish(&caller, &key, publish).await.expect("it is published");
-    }
+    let content = sample::file(&folio, "main.js", "hello").await;
+    let mut documents = function(content);
+    documents.extend((0..size.routes).map(route));
     let wanted = Apply {
         deployment: Owner { uid: "bench".to_owned(), name: "bench".to_owned() },
         base: None,
-        documents: (0..size.routes).map(route).collect(),
+        documents,
         known: Vec::new(),
         unread: Vec::new(),
         form: Form::Versions,
@@ -198,10 +192,34 @@ async fn gateway(tasks: &mut JoinSet<()>, size: Size) -> SocketAddr {
         others: Others::default(),
     };
     folio.apply(&caller, &app, wanted, Run::Real).await.expect("the routes are made");
+    for _ in 1..size.versions {
+        let publish = Publish { start: Start::Latest, ..Publish::fresh(Fields::default()) };
+        folio.publish(&caller, &key, publish).await.expect("it is published");
+    }
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     tasks.spawn(folio_gateway::serve(listener, folio, Settings::default(), std::future::pending()));
     address
+}
+
+/// The function that all routes lead to, with its package.
+fn function(content: ContentRef) -> Vec<Document> {
+    let environment = json!({ "name": "nodejs" });
+    let package = json!({
+        "apiVersion": "fission.io/v1", "kind": "Package",
+        "metadata": { "name": "code" }, "spec": { "environment": environment },
+    });
+    let function = json!({
+        "apiVersion": "fission.io/v1", "kind": "Function", "metadata": { "name": "hello" },
+        "spec": { "environment": environment, "package": { "packageref": { "name": "code" } } },
+    });
+    let document = |manifest, deployment| Document {
+        at: "hello.yaml:1".to_owned(),
+        manifest,
+        source: None,
+        deployment,
+    };
+    vec![document(package, Some(content)), document(function, None)]
 }
 
 /// One of many routes: an exact path, a pattern or a prefix.

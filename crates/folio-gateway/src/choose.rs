@@ -1,13 +1,12 @@
 //! What a request says about who sends it: which version and release a client is kept with, and which token it brings.
 
 use std::cell::LazyCell;
-use std::sync::Arc;
 
-use folio_core::ports::runtime::Plan;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
 use crate::headers::FOLIO_PIN;
+use crate::kept::Called;
 use crate::problem::Problem;
 use crate::served::{Key, Served, Stickiness, key_of};
 use crate::wire::Wire;
@@ -22,14 +21,15 @@ pub(crate) struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// The version that answers, and a cookie that keeps the client with it.
+    /// The version that answers, most likely the one that did last, and a cookie that keeps the client with it.
     pub(crate) fn choose(
         &self,
         route: &Served,
-    ) -> Result<(Arc<Plan>, Option<HeaderValue>), Problem> {
+        last: Option<Called>,
+    ) -> Result<(Called, Option<HeaderValue>), Problem> {
         let mut given = None;
         let key = LazyCell::new(|| self.key(route.sticky.as_ref(), &mut given));
-        let plan = route.pick(&key).map_err(Problem::unresolved)?;
+        let plan = route.pick(&key, |plan| Called::of(plan, last)).map_err(Problem::unresolved)?;
         Ok((plan, given))
     }
 

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 use folio_core::Folio;
+use folio_core::invoke::Ran;
 use folio_core::ports::Body;
-use folio_core::ports::runtime::{Call, CallError, Plan, RequestId, Stage};
+use folio_core::ports::runtime::{Call, CallError, Plan, RequestId};
 use folio_model::{Access, RuntimeKind};
 use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, UPGRADE};
 use http::request::Parts;
@@ -26,6 +27,7 @@ use crate::headers::{
     FOLIO_CALLER, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO, connection_words, settle_length,
     strip_request, strip_response,
 };
+use crate::kept::Called;
 use crate::matcher::Meant;
 use crate::named::{named_host, named_release};
 use crate::problem::{Problem, accept};
@@ -116,7 +118,7 @@ impl Gateway {
                         Access::Public => Ok(ready),
                         Access::Token | Access::Internal => self.let_in(ready).await,
                     };
-                    self.pass(wire, id, ready).await
+                    self.pass(wire, ready, &mut seen).await
                 }
                 Ok(Step::Absent { absent, live }) => Err(self.absent(&absent, &live).await),
                 Ok(Step::Webhook(call)) => call.accept(&self.folio).await,
@@ -131,7 +133,7 @@ impl Gateway {
             });
             record.answered(response.status(), seen.version.as_ref());
             seen.count(response.status());
-            seen.mark(response.headers_mut());
+            seen.mark(wire, response.headers_mut());
             response.map(|body| Download::new(body, record))
         }
     }
@@ -169,7 +171,7 @@ impl Gateway {
             Access::Token | Access::Internal => parts.headers.remove(AUTHORIZATION),
         };
         let mut call = make_call(wire, seen.id, (parts, body), admitted);
-        call.release = seen.release.as_ref().map(|release| Arc::clone(&release.shown));
+        call.release = seen.release.as_ref().map(|release| Arc::clone(release.shown()));
         Ok(Step::Call(Ready { plan, call, breach, client, is_head, credentials }))
     }
 
@@ -177,11 +179,14 @@ impl Gateway {
     async fn pass(
         &self,
         wire: &Arc<Wire>,
-        id: RequestId,
         ready: Result<Ready, Problem>,
+        seen: &mut Seen,
     ) -> Result<Response<Body>, Problem> {
         let Ready { plan, call, breach, client, is_head, .. } = ready?;
-        let answer = self.call(id, &plan, call).await;
+        let Ran { answer, took } = self.call(&plan, call, seen).await;
+        seen.took = Some(took);
+        seen.keep_plan(plan);
+        let answer = answer.map_err(|error| Problem::call(&error));
         match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
             Some(problem) => Err(problem),
             None => answer.and_then(|answer| finish(wire, answer, client, is_head)),
@@ -203,20 +208,19 @@ impl Gateway {
     /// Passes a request to the version that answers.
     fn call<'a>(
         &'a self,
-        id: RequestId,
         plan: &'a Arc<Plan>,
         call: Call,
-    ) -> impl Future<Output = Result<Response<Body>, Problem>> + 'a {
+        seen: &Seen,
+    ) -> impl Future<Output = Ran> + use<'a> {
         let span = tracing::debug_span!(
-            "request", request.id = %id, function.name = %plan.function, function.version = %plan.at
+            "request", request.id = %seen.id, function.name = %plan.function, function.version = %plan.at
         );
-        let answer = self.folio.run(plan, call);
+        let answer = self.folio.run(plan, call, seen.came);
         async move {
-            let answer = match span.is_disabled() {
+            match span.is_disabled() {
                 true => answer.await,
                 false => answer.instrument(span).await,
-            };
-            answer.map_err(|error| Problem::call(&error))
+            }
         }
     }
 
@@ -261,7 +265,7 @@ impl Gateway {
             && let Meant::Route(found) = &aim.meant
             && found.value.cors.is_some()
         {
-            seen.reach(&aim);
+            seen.reach(wire, &aim);
             seen.meet(found.value, &parts.headers);
             return Ok(Admission::Preflight);
         }
@@ -269,7 +273,7 @@ impl Gateway {
             Ok(aim) => aim,
             Err(absent) => return Ok(Admission::Absent(absent)),
         };
-        seen.reach(&aim);
+        seen.reach(wire, &aim);
         if let Some((hit, status)) = aim.file {
             let asked = Asked::new(hit, (&parts.method, &parts.uri, &parts.headers));
             let caching = match aim.named {
@@ -286,9 +290,10 @@ impl Gateway {
                 if found.broken {
                     return Err(Problem::broken_route());
                 }
-                let (plan, cookie) = client.choose(found.value)?;
+                let kept = seen.release.as_mut().and_then(|release| release.take_plan());
+                let (Called { plan, version }, cookie) = client.choose(found.value, kept)?;
                 seen.cookie = cookie;
-                seen.version = Some(version(&plan));
+                seen.version = Some(version);
                 let own = |(name, value): (&Arc<str>, &str)| (Arc::clone(name), value.to_owned());
                 let admitted = Admitted {
                     view: found.value.view,
@@ -420,18 +425,4 @@ fn finish(
     strip_response(response.headers_mut());
     settle_length(response.headers_mut(), is_known);
     Ok(response)
-}
-
-/// Names the version as `Folio-Version` does.
-fn version(plan: &Plan) -> HeaderValue {
-    let at = match &plan.at {
-        Stage::Version(_, id) => id.as_str(),
-        Stage::Draft => "draft",
-    };
-    let function = plan.function.as_str();
-    let mut text = String::with_capacity(function.len() + 1 + at.len());
-    text.push_str(function);
-    text.push('@');
-    text.push_str(at);
-    HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).expect("names and ids are plain text")
 }

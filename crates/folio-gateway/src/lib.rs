@@ -14,6 +14,7 @@ mod cors;
 mod gate;
 mod handle;
 mod headers;
+mod kept;
 mod live;
 pub mod matcher;
 mod named;

@@ -1,8 +1,9 @@
 //! What became known of a request on its way, for its answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use folio_core::ports::runtime::RequestId;
+use folio_core::ports::runtime::{Plan, RequestId};
 use http::header::{ORIGIN, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
@@ -11,13 +12,17 @@ use crate::headers::{
     FOLIO_APP_VERSION, FOLIO_RELEASE, FOLIO_RELEASE_FALLBACK, FOLIO_REQUEST_ID, FOLIO_VERSION,
     ROBOTS,
 };
+use crate::kept::{self, Kept};
 use crate::served::Served;
-use crate::table::{Aim, Named, Release};
+use crate::table::{Aim, Named};
+use crate::wire::Wire;
 
 /// What became known of a request on its way, for its answer.
 pub(crate) struct Seen {
     pub(crate) id: RequestId,
-    started: Instant,
+    pub(crate) came: Instant,
+    /// How long a function took, if one was called.
+    pub(crate) took: Option<Duration>,
     /// The route, if it says something to browsers on other sites.
     pub(crate) cors: Option<Arc<Served>>,
     origin: Option<HeaderValue>,
@@ -27,7 +32,7 @@ pub(crate) struct Seen {
     /// What keeps the client with a release.
     release_cookie: Option<HeaderValue>,
     /// The release that answers.
-    pub(crate) release: Option<Arc<Release>>,
+    pub(crate) release: Option<Box<Kept>>,
     /// Why it is not the release that the client was to stay with.
     fallback: Option<&'static str>,
     /// Whether it was asked for by name, so that no index is to know it.
@@ -38,7 +43,8 @@ impl Seen {
     pub(crate) fn new(id: RequestId) -> Self {
         Self {
             id,
-            started: Instant::now(),
+            came: Instant::now(),
+            took: None,
             cors: None,
             origin: None,
             version: None,
@@ -50,8 +56,9 @@ impl Seen {
         }
     }
 
-    pub(crate) fn reach(&mut self, aim: &Aim<'_, '_>) {
-        (self.release, self.by_name) = (aim.release.cloned(), aim.named != Named::Live);
+    pub(crate) fn reach(&mut self, wire: &Wire, aim: &Aim<'_, '_>) {
+        self.release = aim.release.map(|release| Kept::of(release, wire.kept()));
+        self.by_name = aim.named != Named::Live;
         (self.release_cookie, self.fallback) = (aim.cookie.clone(), aim.fallback);
     }
 
@@ -65,12 +72,20 @@ impl Seen {
     /// Counts the answer for the release that gave it, unless it was asked for by name.
     pub(crate) fn count(&self, status: StatusCode) {
         if let Some(release) = self.release.as_ref().filter(|_| !self.by_name) {
-            release.shown.meter.record(status.as_u16(), self.started.elapsed());
+            let took = self.took.unwrap_or_else(|| self.came.elapsed());
+            release.shown().meter.record(status.as_u16(), took);
         }
     }
 
-    /// Adds what every answer says.
-    pub(crate) fn mark(&mut self, headers: &mut HeaderMap) {
+    /// Keeps the version that answered for the next request.
+    pub(crate) fn keep_plan(&mut self, plan: Arc<Plan>) {
+        if let (Some(release), Some(version)) = (&mut self.release, &self.version) {
+            release.keep_plan(kept::Called { plan, version: version.clone() });
+        }
+    }
+
+    /// Adds what every answer says, and leaves what is kept for the next request.
+    pub(crate) fn mark(&mut self, wire: &Wire, headers: &mut HeaderMap) {
         headers.insert(FOLIO_REQUEST_ID, id_value(self.id));
         if let Some(version) = self.version.take() {
             headers.insert(FOLIO_VERSION, version);
@@ -78,6 +93,7 @@ impl Seen {
         if let Some(release) = self.release.take() {
             headers.insert(FOLIO_RELEASE, release.id.clone());
             headers.insert(FOLIO_APP_VERSION, release.app_version.clone());
+            wire.keep(release);
         }
         if let Some(why) = self.fallback.take() {
             headers.insert(FOLIO_RELEASE_FALLBACK, HeaderValue::from_static(why));

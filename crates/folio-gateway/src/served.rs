@@ -74,12 +74,13 @@ impl Served {
         Self { route: Arc::clone(route), view, sticky, cors }
     }
 
-    /// The version that answers now. Each target gets exactly its share of all draws; a client keeps its target
+    /// Hands on the version that answers now. Each target gets exactly its share of all draws; a client keeps its target
     /// and its version until a weight moves it towards another.
-    pub(crate) fn pick<F: FnOnce() -> Key>(
+    pub(crate) fn pick<F: FnOnce() -> Key, T>(
         &self,
         key: &LazyCell<Key, F>,
-    ) -> Result<Arc<Plan>, Unresolved> {
+        to: impl FnOnce(&Arc<Plan>) -> T,
+    ) -> Result<T, Unresolved> {
         let slot = match self.route.targets.as_slice() {
             [(only, _)] => only,
             targets => {
@@ -90,7 +91,7 @@ impl Served {
         };
         match &**slot.load() {
             Meaning::Nothing(unresolved) => Err(unresolved.clone()),
-            Meaning::Versions(split) => Ok(Arc::clone(match split.sole() {
+            Meaning::Versions(split) => Ok(to(match split.sole() {
                 Some(plan) => plan,
                 None => match **key {
                     Key::Draw(bits) => split.pick(draw(bits >> 32)),

@@ -3,14 +3,21 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use folio_core::measure::Parts;
+
 /// Counters since the start. All atomics, so that counting never waits.
 #[derive(Debug, Default)]
 pub struct Totals {
-    requests: AtomicU64,
+    requests: Parts<Requests>,
     refused: AtomicU64,
     connections: AtomicU64,
     connections_open: AtomicU64,
 }
+
+/// Requests that one thread took.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Requests(AtomicU64);
 
 /// A reading of [`Totals`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -31,7 +38,7 @@ impl Totals {
     pub fn read(&self) -> TotalsRead {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         TotalsRead {
-            requests: read(&self.requests),
+            requests: self.requests.iter().map(|part| read(&part.0)).sum(),
             refused: read(&self.refused),
             connections: read(&self.connections),
             connections_open: read(&self.connections_open),
@@ -39,7 +46,7 @@ impl Totals {
     }
 
     pub(crate) fn request(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.requests.own().0.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn refused(&self) {

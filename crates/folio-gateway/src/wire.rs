@@ -12,6 +12,7 @@ use http::HeaderValue;
 use hyper::upgrade::OnUpgrade;
 
 use crate::access;
+use crate::kept::Kept;
 use crate::problem::Problem;
 use crate::totals::Totals;
 
@@ -33,6 +34,7 @@ pub(crate) struct Wire {
     waiter: AtomicWaker,
     is_tunnel: AtomicBool,
     tunnel: Mutex<Option<Tunnel>>,
+    kept: Mutex<Option<Box<Kept>>>,
 }
 
 /// Both ends of a connection that stopped being HTTP.
@@ -65,7 +67,18 @@ impl Wire {
             waiter: AtomicWaker::new(),
             is_tunnel: AtomicBool::new(false),
             tunnel: Mutex::new(None),
+            kept: Mutex::new(None),
         }
+    }
+
+    /// Takes what was kept of the last answer. Nothing while another request has it.
+    pub(crate) fn kept(&self) -> Option<Box<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Keeps something of an answer for the next request.
+    pub(crate) fn keep(&self, kept: Box<Kept>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
     /// Counts a request until the turn is dropped.

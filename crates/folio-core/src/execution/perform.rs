@@ -79,7 +79,7 @@ impl Folio {
             hops: 0,
             release,
         };
-        let answer = match self.run(plan, call).await {
+        let answer = match self.run(plan, call, Instant::now()).await.answer {
             Ok(answer) => answer,
             Err(error) => return unanswered(error),
         };

@@ -36,7 +36,8 @@ pub(crate) fn check_path(spec: &RouteSpec) -> Result<(), Error> {
     if !is_cut {
         return Ok(());
     }
-    let why = "must not hold `?` or `#`, which end a path: write `%3F` or `%23` where they belong to it";
+    let why =
+        "must not hold `?` or `#`, which end a path: write `%3F` or `%23` where they belong to it";
     Err(SnapshotError::Path { path: path.to_owned(), why }.into())
 }
 
