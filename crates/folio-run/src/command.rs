@@ -47,6 +47,7 @@ pub struct CommandRuntime {
     warm: Arc<Warm>,
     crews: Arc<Crews>,
     counts: Arc<Counts>,
+    keep_warm: Duration,
     // Ends what is idle.
     _tending: JoinSet<()>,
 }
@@ -62,6 +63,8 @@ pub struct CommandParts {
     /// The directories of the host, besides the system's, whose programs environments may start. Every
     /// environment sees all of each.
     pub directories: Vec<PathBuf>,
+    /// How long a version that lost its last pointer is kept warm.
+    pub keep_warm: Duration,
 }
 
 type Key = (AppName, UnitUid, Stage, Digest);
@@ -76,13 +79,13 @@ impl CommandRuntime {
         let rooms = run.join("servers");
         code::remove(&rooms)?;
         std::fs::create_dir_all(&rooms)?;
-        let CommandParts { jail, codes, ports, directories } = parts;
+        let CommandParts { jail, codes, ports, directories, keep_warm } = parts;
         let remover = code::remover()?;
         let site = Arc::new(Site { jail, codes, ports, directories, rooms, remover });
         let (warm, crews) = (Warm::new(Arc::clone(&site)), Arc::<Crews>::default());
         let mut tending = JoinSet::new();
         tending.spawn(tend(Arc::clone(&warm), Arc::clone(&crews)));
-        Ok(Self { site, warm, crews, counts: Arc::default(), _tending: tending })
+        Ok(Self { site, warm, crews, counts: Arc::default(), keep_warm, _tending: tending })
     }
 
     /// Whether a plan is answered by a server that stays.
@@ -146,7 +149,8 @@ impl CommandRuntime {
     fn crew(&self, plan: &Arc<Plan>) -> Arc<Crew> {
         let mut crews = lock(&self.crews);
         let crew = crews.entry(key(plan)).or_insert_with(|| {
-            Crew::new(Arc::clone(plan), self.hire(plan), Arc::clone(&self.counts))
+            let (hire, counts) = (self.hire(plan), Arc::clone(&self.counts));
+            Crew::new(Arc::clone(plan), hire, counts, self.keep_warm)
         });
         Arc::clone(crew)
     }

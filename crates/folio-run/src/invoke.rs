@@ -2,8 +2,9 @@
 //!
 //! `POST /hello@3/any/path` calls version 3 of `hello` of the worker's own app at `/any/path`.
 //! The socket knows which plan asks, so nothing a worker says decides whose functions it reaches. Which of its
-//! requests asks is told by `Folio-Request-Id`, believed only if the worker has that request in hand; without it
-//! the call counts as made by the one that came furthest, so that no loop is ever counted short.
+//! requests asks is told by `Folio-Request-Id`, which the shims add and others have to. It is believed only if the
+//! worker has that request in hand, or just had; without it the call counts as made by the one that came furthest,
+//! so that no loop is ever counted short.
 
 mod answer;
 mod in_hand;

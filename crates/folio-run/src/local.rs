@@ -122,6 +122,7 @@ impl LocalRuntime {
                 codes: Arc::clone(&codes),
                 ports: ports.clone(),
                 directories: settings.command_directories.clone(),
+                keep_warm: settings.keep_warm,
             },
         )?;
         let builder = Builder::new(

@@ -23,6 +23,7 @@ pub(crate) use generic::Generics;
 pub(crate) use lease::Lease;
 
 use crate::host::Host;
+use crate::network::denial_inside;
 use crate::worker::{LOAD_MAX, Listener, Worker};
 
 /// A worker that finished nothing for so long while it had requests does not keep up.
@@ -192,7 +193,8 @@ impl Pool {
         let (code, worker) = tokio::join!(code, self.generics.take(&self.plan));
         let (code, worker) = (code?, worker?);
         self.plan.meter.cold_start();
-        worker.specialise(&self.plan, code, self.listener(&worker)).await?;
+        let denial = denial_inside(self.host.jail.mode(), &self.plan);
+        worker.specialise(&self.plan, code, denial, self.listener(&worker)).await?;
         worker.touch();
         Ok(worker)
     }

@@ -41,6 +41,7 @@ pub(crate) struct Worker {
     invoke: InvokeSocket,
     output: Arc<Output>,
     code: OnceLock<Arc<Code>>,
+    of_function: OnceLock<String>,
     /// Requests in hand, counted by whoever hands them out.
     pub(crate) busy: AtomicU32,
     /// Requests it was ever given.
@@ -59,11 +60,12 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Makes a generic worker a function.
+    /// Makes a generic worker a function. `denial` is what it is told when it looks for a network it does not have.
     pub(crate) async fn specialise(
         &self,
         plan: &Arc<Plan>,
         code: Arc<Code>,
+        denial: Option<String>,
         listener: Listener,
     ) -> Result<(), CallError> {
         let order = serde_json::json!({
@@ -71,9 +73,11 @@ impl Worker {
             "entry": plan.entrypoint,
             "variables": plan.variables,
             "concurrency": plan.limits.concurrency,
+            "denial": denial,
         });
         // A worker becomes one function in its life.
         drop(self.code.set(code));
+        drop(self.of_function.set(head::of_function(plan)));
         self.invoke.bind(plan);
         self.output.bind(plan);
         let order = serde_json::to_vec(&order).expect("text can be written as JSON");
@@ -99,7 +103,8 @@ impl Worker {
     /// Passes a request on. Fails only if the worker never saw it.
     pub(crate) fn send(&self, call: Call, timeout: Duration) -> Result<Sent<InHand>, CallError> {
         let in_hand = self.invoke.begin(&call);
-        exchange::send(&self.link, call, timeout, in_hand)
+        let of_function = self.of_function.get().map_or("", String::as_str);
+        exchange::send(&self.link, (call, of_function), timeout, in_hand)
     }
 
     /// Waits until its interpreter is up.

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::server::{Server, end};
+use crate::keep::Kept;
 
 /// Makes a server that serves the crew's plan.
 pub(super) type Hire = Box<dyn Fn() -> BoxFuture<'static, Result<Server, CallError>> + Send + Sync>;
@@ -25,9 +26,6 @@ const LINE_MIN: usize = 64;
 
 /// How long code that cannot be loaded is not tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long the servers of a version that lost its last pointer are kept.
-const RETIRED_KEPT: Duration = Duration::from_secs(300);
 
 /// What all crews did.
 #[derive(Debug, Default)]
@@ -42,6 +40,7 @@ pub(super) struct Crew {
     pub(super) plan: Arc<Plan>,
     hire: Hire,
     counts: Arc<Counts>,
+    keep_warm: Duration,
     state: Mutex<State>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -86,9 +85,15 @@ impl Drop for Seat {
 }
 
 impl Crew {
-    pub(super) fn new(plan: Arc<Plan>, hire: Hire, counts: Arc<Counts>) -> Arc<Self> {
+    /// A version without servers, which after its last pointer keeps one for so long.
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        hire: Hire,
+        counts: Arc<Counts>,
+        keep_warm: Duration,
+    ) -> Arc<Self> {
         let (state, tasks) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { plan, hire, counts, state, tasks })
+        Arc::new(Self { plan, hire, counts, keep_warm, state, tasks })
     }
 
     /// Waits for a place at a server.
@@ -142,19 +147,18 @@ impl Crew {
         let now = Instant::now();
         let mut leaving = Vec::new();
         let mut state = self.state();
-        let over = state.retired.is_some_and(|since| now > since + RETIRED_KEPT);
-        let keep = if over { 0 } else { limits.scale_min as usize };
+        let kept = Kept::of(limits, state.retired, self.keep_warm);
         let mut at = 0;
         while at < state.posts.len() {
             let post = &state.posts[at];
-            let idle = post.busy == 0 && now >= post.since + limits.idle;
-            if post.busy == 0 && (!self.is_fit(post) || over || idle && state.posts.len() > keep) {
+            let idle = now >= post.since + kept.idle && state.posts.len() > kept.count;
+            if post.busy == 0 && (!self.is_fit(post) || idle) {
                 leaving.push(state.posts.swap_remove(at));
             } else {
                 at += 1;
             }
         }
-        let was_used = state.refused.is_none() && !over;
+        let was_used = state.refused.is_none() && !kept.expired;
         while was_used && state.size() < limits.scale_min && !state.stopping {
             self.hire(&mut state);
         }

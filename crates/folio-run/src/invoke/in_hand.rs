@@ -1,20 +1,26 @@
 //! The requests a worker has in hand, so that a call it makes is counted as one of theirs.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use folio_core::ports::runtime::{Call, RequestId};
 use folio_core::serving::Shown;
 
+/// Requests of one worker that are remembered after their answer.
+const ENDED_KEPT: usize = 64;
+
 /// The requests of one worker.
 #[derive(Default)]
 pub(super) struct Requests(Mutex<Known>);
 
+type Entry = (RequestId, Lineage);
+
 #[derive(Default)]
 struct Known {
-    active: HashMap<RequestId, Lineage>,
-    /// What the last request to end had, for what a worker does after its answer.
-    last: Lineage,
+    /// One that functions passed on is here once for each time it came.
+    active: Vec<Entry>,
+    /// The last ones to end, for what a worker does after its answers.
+    ended: VecDeque<Entry>,
 }
 
 /// Where a request comes from.
@@ -43,23 +49,26 @@ impl Lineage {
 pub struct InHand {
     requests: Arc<Requests>,
     id: RequestId,
+    hops: u32,
 }
 
 impl Requests {
     pub(super) fn begin(self: &Arc<Self>, id: RequestId, lineage: Lineage) -> InHand {
-        self.known().active.insert(id, lineage);
-        InHand { requests: Arc::clone(self), id }
+        let hops = lineage.hops;
+        self.known().active.push((id, lineage));
+        InHand { requests: Arc::clone(self), id, hops }
     }
 
     /// Which request a call belongs to, if that is known, and where it comes from.
     pub(super) fn asking(&self, claimed: Option<RequestId>) -> (Option<RequestId>, Lineage) {
         let known = self.known();
-        if let Some((id, found)) = claimed.and_then(|id| known.active.get_key_value(&id)) {
+        if let Some((id, found)) = claimed.and_then(|id| known.find(id)) {
             return (Some(*id), found.clone());
         }
-        let only = known.active.keys().next().filter(|_| known.active.len() == 1);
-        let furthest = known.active.values().max_by_key(|lineage| lineage.hops);
-        (only.copied(), furthest.unwrap_or(&known.last).clone())
+        let furthest = furthest(known.active.iter());
+        let only = furthest.filter(|(id, _)| known.active.iter().all(|(other, _)| other == id));
+        let lineage = furthest.or(known.ended.back()).map(|(_, lineage)| lineage.clone());
+        (only.map(|(id, _)| *id), lineage.unwrap_or_default())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -67,12 +76,30 @@ impl Requests {
     }
 }
 
+impl Known {
+    fn find(&self, id: RequestId) -> Option<&Entry> {
+        let same = |known: &&Entry| known.0 == id;
+        let active = furthest(self.active.iter().filter(same));
+        active.or_else(|| self.ended.iter().rev().find(same))
+    }
+}
+
+// The one that came furthest, so that no loop is ever counted short.
+fn furthest<'a>(requests: impl Iterator<Item = &'a Entry>) -> Option<&'a Entry> {
+    requests.max_by_key(|(_, lineage)| lineage.hops)
+}
+
 impl Drop for InHand {
     fn drop(&mut self) {
         let mut known = self.requests.known();
-        if let Some(ended) = known.active.remove(&self.id) {
-            known.last = ended;
+        // Where there are several of one id and as far, they are one request, and either can go.
+        let same = |(id, lineage): &Entry| *id == self.id && lineage.hops == self.hops;
+        let Some(at) = known.active.iter().position(same) else { return };
+        let ended = known.active.swap_remove(at);
+        if known.ended.len() >= ENDED_KEPT {
+            known.ended.pop_front();
         }
+        known.ended.push_back(ended);
     }
 }
 
@@ -97,5 +124,24 @@ mod tests {
         drop(near);
         drop(far);
         assert_eq!(asking(None), (None, 7), "work after the answer goes on counting");
+        let other = begin(3, 4);
+        assert_eq!(asking(Some(RequestId(1))), (Some(RequestId(1)), 2), "also beside another's");
+        drop(other);
+    }
+
+    #[test]
+    fn a_request_that_comes_back_is_counted_each_time() {
+        let requests = Arc::new(Requests::default());
+        let begin = |hops| requests.begin(RequestId(1), Lineage { hops, release: None });
+        let asking = || requests.asking(Some(RequestId(1))).1.hops;
+        let first = begin(0);
+        for _ in 0..3 {
+            let inner = begin(1);
+            assert_eq!(asking(), 1);
+            assert_eq!(requests.asking(None).0, Some(RequestId(1)), "there is no other");
+            drop(inner);
+            assert_eq!(asking(), 0, "calls one after another are no loop");
+        }
+        drop(first);
     }
 }

@@ -9,6 +9,7 @@ use folio_core::ports::runtime::{CallError, Scale, WorkerStatus};
 use tokio::time::Instant;
 
 use super::{Pool, State};
+use crate::keep::Kept;
 use crate::worker::Worker;
 
 impl Pool {
@@ -20,26 +21,15 @@ impl Pool {
     /// Lets go of idle workers and makes missing ones. Says whether the pool is of any more use.
     pub(crate) fn tend(self: &Arc<Self>, keep_warm: Duration) -> bool {
         let mut state = self.lock();
-        let expired = state.retired.is_some_and(|since| since.elapsed() >= keep_warm);
-        let kept = self.kept(&state, expired);
-        let idle = if expired { Duration::ZERO } else { self.plan.limits.idle };
-        let leaving = state.leave(kept, idle);
+        let kept = Kept::of(&self.plan.limits, state.retired, keep_warm);
+        let leaving = state.leave(kept.count, kept.idle);
         self.refill(&mut state);
         let none = state.workers.is_empty() && state.leaving.is_empty();
         let empty = none && state.starting == 0 && state.waiters.is_empty();
         let unused = state.used.elapsed() >= self.plan.limits.idle.max(keep_warm);
         drop(state);
         leaving.iter().for_each(|worker| worker.end("it was idle"));
-        !(empty && (expired || unused))
-    }
-
-    // A version that just lost its pointer keeps a worker for whoever goes back to it.
-    fn kept(&self, state: &State, expired: bool) -> usize {
-        match (state.retired, expired) {
-            (_, true) => 0,
-            (Some(_), false) => self.plan.limits.scale_min.max(1) as usize,
-            (None, false) => self.plan.limits.scale_min as usize,
-        }
+        !(empty && (kept.expired || unused))
     }
 
     /// The version lost its last pointer.

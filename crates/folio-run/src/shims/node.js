@@ -9,6 +9,7 @@ const net = require('node:net');
 const path = require('node:path');
 const { Writable } = require('node:stream');
 const { StringDecoder } = require('node:string_decoder');
+const { AsyncLocalStorage } = require('node:async_hooks');
 
 const SPECIALISE = 1, READY = 2, FAILED = 3, REQUEST = 4, RESPONSE = 5, BODY = 6, CANCEL = 7, CREDIT = 8, LOG = 9;
 const PING = 10, PONG = 11, LAST = 0x80;
@@ -153,16 +154,18 @@ const downloads = new Map();
 function accept(kind, stream, bytes, from, to) {
   switch (kind) {
     case REQUEST | LAST: {
-      const head = from + 4 + bytes.readUInt32LE(from);
-      const body = head === to ? null : Buffer.from(bytes.subarray(head, to));
-      return begin(stream, new Head(bytes.latin1Slice(from + 4, head)), body);
+      const end = from + 4 + bytes.readUInt32LE(from);
+      const body = end === to ? null : Buffer.from(bytes.subarray(end, to));
+      const head = new Head(stream, bytes.latin1Slice(from + 4, end));
+      return asking.run(head, begin, stream, head, body);
     }
     case REQUEST: {
-      const head = from + 4 + bytes.readUInt32LE(from);
+      const end = from + 4 + bytes.readUInt32LE(from);
       const upload = new Upload(stream);
       uploads.set(stream, upload);
-      upload.push(Buffer.from(bytes.subarray(head, to)));
-      return beginUpload(stream, new Head(bytes.latin1Slice(from + 4, head)), upload);
+      upload.push(Buffer.from(bytes.subarray(end, to)));
+      const head = new Head(stream, bytes.latin1Slice(from + 4, end));
+      return asking.run(head, beginUpload, stream, head, upload);
     }
     case BODY:
     case BODY | LAST: {
@@ -313,14 +316,24 @@ class Download {
 
 // ---------------------------------------------------------------- requests, express style
 
+// Lines before the client's headers: four, the request's id, and six headers of Fission's, for Fission's signatures.
+const CLIENT = 18;
+
 class Head {
-  constructor(text) {
+  constructor(stream, text) {
+    this.stream = stream;
     this.text = text;
     this.split = null;
   }
 
   get lines() {
     return this.split ??= this.text.split('\n');
+  }
+
+  get id() { return this.lines[5]; }
+
+  has(name) {
+    return this.lines.some((line, at) => line === name && at >= CLIENT && at % 2 === 0);
   }
 }
 
@@ -421,6 +434,68 @@ function parseBody(type, raw) {
   if (kind === 'application/x-www-form-urlencoded') return { ...require('node:querystring').parse(raw.toString()) };
   if (kind.startsWith('text/')) return raw.toString();
   return raw;
+}
+
+// ---------------------------------------------------------------- whose request it is
+
+// The head of the request that whatever runs now belongs to, as far as that can be followed.
+const asking = new AsyncLocalStorage();
+const REQUEST_ID = 'folio-request-id';
+const INVOKE = process.env.FOLIO_INVOKE;
+
+// Has calls of other functions say which request makes them. Whatever stands on node:http writes its heads with this
+// method, however it was asked to, and nothing can be added later.
+function attributeCalls() {
+  const { prototype } = require('node:http').ClientRequest;
+  const write = prototype._storeHeader;
+  prototype._storeHeader = function (first, headers) {
+    const socket = this.socketPath ?? this.agent?.options?.socketPath;
+    const head = socket === INVOKE ? asking.getStore() : undefined;
+    if (head === undefined || says(this, headers)) return write.call(this, first, headers);
+    return write.call(this, `${first}${REQUEST_ID}: ${head.id}\r\n`, headers);
+  };
+}
+
+// Headers that come as a list are not in the request.
+function says(request, headers) {
+  if (!Array.isArray(headers)) return request.hasHeader(REQUEST_ID);
+  return headers.flat().some((text) => String(text).toLowerCase() === REQUEST_ID);
+}
+
+// ---------------------------------------------------------------- a network that is not there
+
+// Has whoever looks a name up or connects hear why nothing comes of it, besides what the system makes of that.
+function explainDenial(denial) {
+  const tell = (error) => {
+    if (error.message.endsWith(denial)) return error;
+    const [, head, calls] = /^(.*?)(\n    at [^]*)?$/s.exec(error.stack);
+    error.message = error.message === '' ? denial : `${error.message}: ${denial}`;
+    error.stack = `${head.replace(/:?\s*$/, '')}: ${denial}${calls ?? ''}`;
+    return error;
+  };
+  const heard = (callback) => (error, ...found) => callback(error && tell(error), ...found);
+  const explained = (original) => function (...words) {
+    const last = words.length - 1;
+    if (typeof words[last] === 'function') words[last] = heard(words[last]);
+    const found = original.apply(this, words);
+    return isPromise(found) ? found.catch((error) => { throw tell(error); }) : found;
+  };
+  const dns = require('node:dns');
+  for (const names of [dns, dns.promises]) {
+    for (const name of Object.keys(names).filter((name) => /^(lookup|resolve|reverse)/.test(name))) {
+      // What `promisify` makes of a function is told by a property of it.
+      const about = Object.getOwnPropertyDescriptors(names[name]);
+      names[name] = Object.defineProperties(explained(names[name]), about);
+    }
+  }
+  require('node:module').syncBuiltinESMExports();
+  // Paths have no port: other sockets of the same jail are there.
+  const isOurs = (error) => error.syscall === 'getaddrinfo' || error.syscall === 'connect' && error.port !== undefined;
+  const { _destroy } = net.Socket.prototype;
+  net.Socket.prototype._destroy = function (error, done) {
+    if (error && (isOurs(error) || error.errors?.every(isOurs))) tell(error);
+    return _destroy.call(this, error, done);
+  };
 }
 
 // ---------------------------------------------------------------- answers, express style
@@ -573,7 +648,6 @@ async function stream_(stream, head, pieces) {
 
 let begin = (stream) => sendText(FAILED | LAST, stream, 0, 'no function is loaded');
 let handler = null;
-let current = 0;
 let inFlight = 0;
 let sole = 0;
 
@@ -616,6 +690,8 @@ function fail(stream, error) {
 }
 
 function describe(error) {
+  // What is behind an error, which is all that tells why a fetch failed, is not in its stack.
+  if (error instanceof Error && error.cause !== undefined) return require('node:util').inspect(error);
   if (error instanceof Error) return error.stack ?? `${error.name}: ${error.message}`;
   return `the function threw ${require('node:util').inspect(error)}`;
 }
@@ -644,15 +720,13 @@ function isPromise(value) {
 function beginContext(stream, head, body) {
   const context = new Context(stream, new Request(head, body));
   inFlight++;
-  current = sole = stream;
+  sole = stream;
   let value;
   try {
     value = handler(context);
   } catch (error) {
-    current = 0;
     return failContext(context, stream, error);
   }
-  current = 0;
   if (!isPromise(value)) return conclude(stream, context, value);
   value.then((value) => conclude(stream, context, value), (error) => failContext(context, stream, error));
 }
@@ -660,7 +734,7 @@ function beginContext(stream, head, body) {
 function beginCallback(stream, head, body) {
   const context = new Context(stream, new Request(head, body));
   inFlight++;
-  current = sole = stream;
+  sole = stream;
   const callback = (status, body, headers) => {
     if (!status || !Context.claim(context)) return;
     try {
@@ -675,23 +749,20 @@ function beginCallback(stream, head, body) {
   } catch (error) {
     failContext(context, stream, error);
   }
-  current = 0;
 }
 
 // `main(context, input)`, as Qinling's functions are written. Only executions have an input; other requests get a callback.
 function beginInput(stream, head, body) {
-  if (!head.lines.includes('folio-execution')) return beginCallback(stream, head, body);
+  if (!head.has('folio-execution')) return beginCallback(stream, head, body);
   const context = new Context(stream, new Request(head, body));
   inFlight++;
-  current = sole = stream;
+  sole = stream;
   let value;
   try {
     value = handler(context, context.request.body);
   } catch (error) {
-    current = 0;
     return failContext(context, stream, error);
   }
-  current = 0;
   if (!isPromise(value)) return conclude(stream, context, value);
   value.then((value) => conclude(stream, context, value), (error) => failContext(context, stream, error));
 }
@@ -703,7 +774,8 @@ function webRequest(head, body) {
   const headers = new Headers();
   let host = 'localhost';
   let scheme = 'http';
-  for (let at = 4; at + 1 < lines.length; at += 2) {
+  headers.append(REQUEST_ID, head.id);
+  for (let at = CLIENT; at + 1 < lines.length; at += 2) {
     headers.append(lines[at], lines[at + 1]);
     if (lines[at] === 'host') host = lines[at + 1];
     else if (lines[at] === 'x-forwarded-proto') scheme = lines[at + 1];
@@ -720,15 +792,13 @@ function webRequest(head, body) {
 
 function beginFetch(stream, head, body) {
   inFlight++;
-  current = sole = stream;
+  sole = stream;
   let value;
   try {
     value = handler(webRequest(head, body), process.env, afterwards);
   } catch (error) {
-    current = 0;
     return fail(stream, error);
   }
-  current = 0;
   if (!isPromise(value)) return answerWeb(stream, value);
   value.then((value) => answerWeb(stream, value), (error) => fail(stream, error));
 }
@@ -804,8 +874,8 @@ function print(from, text) {
     lines.push(partial[from]);
     partial[from] = '';
   }
-  // Without tracking every promise the request is known only where no other could have printed.
-  const stream = current !== 0 ? current : inFlight === 1 ? sole : 0;
+  // What cannot be followed belongs to a request only where no other could have printed.
+  const stream = asking.getStore()?.stream ?? (inFlight === 1 ? sole : 0);
   // Of a longer line more than that is sent, so that the server knows that it is cut.
   for (const line of lines) sendText(LOG, stream, from, line.length > LINE_MAX ? line.slice(0, LINE_MAX + 1) : line);
 }
@@ -830,10 +900,11 @@ for (const [name, from] of [['stdout', 1], ['stderr', 2]]) {
 
 // ---------------------------------------------------------------- becoming a function
 
-// While it waits, a worker loads what the web-standard signature would otherwise load in the first request's time.
+// While it waits, a worker loads what would otherwise take its time when it becomes a function or is first called.
 let warming = setTimeout(() => {
   warming = null;
   void globalThis.Request, void globalThis.Response, void globalThis.Headers;
+  void require('node:http'), void require('node:dns');
   import('data:text/javascript,').catch(() => {});
 }, 20);
 
@@ -841,6 +912,8 @@ async function specialise(order) {
   if (warming !== null) clearTimeout(warming);
   try {
     Object.assign(process.env, order.variables);
+    attributeCalls();
+    if (order.denial) explainDenial(order.denial);
     const [file, name] = locate(order.path, order.entry ?? '');
     const found = await load(file);
     choose(pick(found, name, file), name);

@@ -23,7 +23,7 @@ import time
 import traceback
 import types
 from collections import deque
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from urllib.parse import parse_qsl, unquote
 
 SPECIALISE, READY, FAILED, REQUEST, RESPONSE, BODY, CANCEL, CREDIT, LOG, PING, PONG = range(1, 12)
@@ -39,9 +39,15 @@ STUCK = 0.005
 HELD_MAX = 0.001
 SLOW = 0.001
 SLOW_ENOUGH = 4
-EXECUTION = b"\nfolio-execution\n"
+EXECUTION = b"folio-execution"
 
-_stream = ContextVar("stream", default=0)
+REQUEST_ID = b"folio-request-id"
+# Lines before the client's headers: four, the request's id, and six headers of Fission's, for Fission's signatures.
+CLIENT = 18
+
+# The stream and the head of the request that whatever runs now belongs to.
+NOBODY = (0, b"")
+_asking = ContextVar("asking", default=NOBODY)
 _request = ContextVar("request")
 
 
@@ -532,6 +538,10 @@ def encode(value):
     return head_of(response), body
 
 
+def is_execution(head):
+    return EXECUTION in head and EXECUTION in head.split(b"\n")[CLIENT::2]
+
+
 def encode_raised(error):
     """An error as the result of an execution, which is kept: in the words of those who know Qinling."""
     consumed = isinstance(error, SystemExit) and error.code or isinstance(error, (MemoryError, BlockingIOError))
@@ -870,7 +880,7 @@ class Threads(Wire):
 
     def run(self, seat, job):
         stream, head, body = job
-        _stream.set(stream)
+        _asking.set((stream, head))
         try:
             head, body = self.handler(Request(head, body))
             kind = type(body)
@@ -880,8 +890,8 @@ class Threads(Wire):
             else:
                 self.pour(seat, stream, head, body)
         except BaseException as error:
-            self.fail(seat, stream, error, EXECUTION in job[1])
-        _stream.set(0)
+            self.fail(seat, stream, error, is_execution(job[1]))
+        _asking.set(NOBODY)
 
     def fail(self, seat, stream, error, is_execution):
         begun = stream in self.credits
@@ -1144,7 +1154,7 @@ class AsgiCycle(Cycle):
     finished = False
 
     async def run(self):
-        _stream.set(self.stream)
+        _asking.set((self.stream, self.head))
         try:
             await self.wire.kind.app(self.scope(), self.receive, self.send)
             if not self.finished and not self.gone:
@@ -1169,7 +1179,7 @@ class AsgiCycle(Cycle):
             "path": unquote(path.decode("latin-1")) if b"%" in path else path.decode("latin-1"),
             "raw_path": path,
             "query_string": query,
-            "headers": list(zip(lines[4::2], lines[5::2])),
+            "headers": [(REQUEST_ID, lines[5]), *zip(lines[CLIENT::2], lines[CLIENT + 1::2])],
             "path_params": json.loads(lines[3]) if lines[3] else {},
             "state": self.wire.kind.state.copy(),
         }
@@ -1273,7 +1283,7 @@ class CoroutineCycle(Cycle):
     begun = False
 
     async def run(self):
-        _stream.set(self.stream)
+        _asking.set((self.stream, self.head))
         request = Request(self.head, self.body)
         _request.set(request)
         try:
@@ -1286,7 +1296,7 @@ class CoroutineCycle(Cycle):
             self.over()
         except BaseException as error:
             told = None if self.begun else encode_error(error)
-            if told is None and EXECUTION in self.head and not self.begun:
+            if told is None and is_execution(self.head) and not self.begun:
                 self.wire.send(frame(LOG, self.stream, b"\3" + describe(error)))
                 told = encode_raised(error)
             if told is None:
@@ -1324,6 +1334,94 @@ class Coroutine:
         pass
 
 
+# ---------------------------------------------------------------- whose request it is
+
+
+def attribute_calls():
+    """Has calls of other functions say which request makes them, also from threads that the function starts."""
+    from concurrent.futures import ThreadPoolExecutor
+    from http.client import HTTPConnection
+
+    end_head, submit, start = HTTPConnection.endheaders, ThreadPoolExecutor.submit, threading.Thread.start
+
+    def attributed(self, *args, **named):
+        # As it would be connected a moment later: only now is it known where to. The one such socket that a jail
+        # shows to a function is folio's, and to others the header is of no harm.
+        if self.sock is None and self.auto_open:
+            self.connect()
+        _, head = _asking.get()
+        is_local = getattr(self.sock, "family", None) == socket.AF_UNIX
+        if head and is_local and not any(line.lower().startswith(REQUEST_ID + b":") for line in self._buffer):
+            self.putheader(REQUEST_ID, head.split(b"\n", 6)[5])
+        return end_head(self, *args, **named)
+
+    def submit_in_context(self, work, /, *args, **named):
+        return submit(self, copy_context().run, work, *args, **named)
+
+    def start_attributed(self):
+        # No more of the context than that, because a thread may stay for long.
+        run, asking = self.run, _asking.get()
+
+        def run_attributed():
+            _asking.set(asking)
+            run()
+
+        self.run = run_attributed
+        start(self)
+
+    HTTPConnection.endheaders = attributed
+    ThreadPoolExecutor.submit = submit_in_context
+    threading.Thread.start = start_attributed
+
+
+# ---------------------------------------------------------------- a network that is not there
+
+
+def explain_denial(denial):
+    """Has whoever looks a name up or connects hear why nothing comes of it, besides what the system makes of that."""
+    from asyncio.selector_events import BaseSelectorEventLoop
+
+    connect, sock_connect = socket.socket.connect, BaseSelectorEventLoop.sock_connect
+
+    def tell(error):
+        text = error.strerror
+        if text is not None and not isinstance(error, BlockingIOError) and not text.endswith(denial):
+            error.strerror = f"{text}: {denial}"
+            error.args = (error.errno, error.strerror)
+
+    def explained(look_up):
+        def explain(*args, **named):
+            try:
+                return look_up(*args, **named)
+            except OSError as error:
+                tell(error)
+                raise
+
+        return explain
+
+    def connect_explained(self, address):
+        try:
+            return connect(self, address)
+        except OSError as error:
+            # Other sockets of the same jail are reached.
+            if self.family != socket.AF_UNIX:
+                tell(error)
+            raise
+
+    async def sock_connect_explained(self, sock, address):
+        try:
+            return await sock_connect(self, sock, address)
+        except OSError as error:
+            if sock.family != socket.AF_UNIX:
+                tell(error)
+            raise
+
+    for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
+        setattr(socket, name, explained(getattr(socket, name)))
+    socket.socket.connect = connect_explained
+    BaseSelectorEventLoop.sock_connect = sock_connect_explained
+
+
 # ---------------------------------------------------------------- output
 
 
@@ -1349,7 +1447,7 @@ class Output(io.TextIOBase):
             pending = ""
         self.partial.text = pending
         if lines:
-            stream = _stream.get()
+            stream, _ = _asking.get()
             output.print(stream, b"".join(
                 frame(LOG, stream, self.number + line.encode(errors="replace")[:LINE_MAX + 1]) for line in lines))
         return len(text)
@@ -1405,6 +1503,8 @@ def specialise(threads, order):
     """Loads the function; returns an event loop if it needs one."""
     try:
         os.environ.update(order["variables"])
+        if order["denial"]:
+            explain_denial(order["denial"])
         function = find(order["path"], order.get("entry") or "")
         if not callable(function):
             raise LoadError("the entry point cannot be called")
@@ -1563,6 +1663,8 @@ def main():
     output.print = threads.print
     sys.stdout, sys.stderr = Output(1), Output(2)
     threads.send(frame(PONG, 0))
+    # It is up, and most likely waits: what this loads takes a while.
+    attribute_calls()
     threads.main()
 
 

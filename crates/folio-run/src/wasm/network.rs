@@ -21,6 +21,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use super::request::{Caller, Incoming};
 use super::secure::secure;
 use crate::invoke::{self, Asking};
+use crate::network::denial;
 
 /// How long a connection may take to be made, where the guest asks for no less.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -86,13 +87,9 @@ impl WasiHttpHooks for Door {
         if request.uri().host() == Some(INVOKE_HOST) {
             return self.pass_on(request);
         }
-        match self.caller.plan.spec.network {
-            Network::Egress => Box::new(send(request, options)),
-            Network::None => {
-                let environment = &self.caller.plan.environment;
-                let text = format!("the environment `{environment}` has no network");
-                Box::new(async { Err(Error::InternalError(Some(text))) })
-            }
+        match denial(&self.caller.plan) {
+            None => Box::new(send(request, options)),
+            Some(why) => Box::new(async { Err(Error::InternalError(Some(why))) }),
         }
     }
 

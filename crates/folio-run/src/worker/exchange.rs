@@ -27,11 +27,11 @@ pub(crate) struct Sent<G> {
 /// Sends a request, or the beginning of it.
 pub(super) fn send<G>(
     link: &Arc<Link>,
-    call: Call,
+    (call, of_function): (Call, &str),
     timeout: Duration,
     guard: G,
 ) -> Result<Sent<G>, CallError> {
-    let head = head::encode(&call);
+    let head = head::encode(&call, of_function);
     let (first, rest) = match call.request.into_body() {
         Body::Empty => (Bytes::new(), None),
         Body::Full(bytes) if bytes.len() <= WINDOW => (bytes, None),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use folio_core::ports::runtime::Call;
+use folio_core::ports::runtime::{Call, Plan};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 
@@ -12,10 +12,30 @@ use crate::frames::HEAD_MAX;
 
 const HEADERS_MAX: usize = 512;
 
+/// Headers whose values are folio's to say, whoever sends them along.
+const SAID: [&str; 7] = [
+    "folio-request-id",
+    "x-fission-request-id",
+    "x-fission-full-url",
+    "x-fission-function-uid",
+    "x-fission-function-name",
+    "x-fission-function-namespace",
+    "x-fission-function-resourceversion",
+];
+
+/// What the head of every request says of its function, in Fission's words.
+pub(crate) fn of_function(plan: &Plan) -> String {
+    format!(
+        "\nx-fission-function-uid\n{}\nx-fission-function-name\n{}\nx-fission-function-namespace\n{}\
+         \nx-fission-function-resourceversion\n{}",
+        plan.unit, plan.function, plan.app, plan.at
+    )
+}
+
 /// Writes a request's head: method, target, the target the client asked for, parameters as JSON, and then names
-/// and values in turn.
-pub(crate) fn encode(call: &Call) -> Vec<u8> {
-    let mut head = Vec::with_capacity(512);
+/// and values in turn. The request's id and six headers of Fission's come first: the shims know them by their place.
+pub(crate) fn encode(call: &Call, of_function: &str) -> Vec<u8> {
+    let mut head = Vec::with_capacity(1024);
     head.extend_from_slice(call.request.method().as_str().as_bytes());
     head.push(b'\n');
     let target = call.request.uri().path_and_query();
@@ -28,7 +48,14 @@ pub(crate) fn encode(call: &Call) -> Vec<u8> {
     if !call.parameters.is_empty() {
         head.extend_from_slice(parameters(call).as_bytes());
     }
-    for (name, value) in call.request.headers() {
+    let (id, full) = (call.id.to_string(), call.original.as_ref().or(target));
+    let full = full.map_or("/", |full| full.as_str());
+    let ids = ["\nfolio-request-id\n", &id, "\nx-fission-request-id\n", &id];
+    for text in ids.into_iter().chain(["\nx-fission-full-url\n", full, of_function]) {
+        head.extend_from_slice(text.as_bytes());
+    }
+    let claims = |name: &HeaderName| SAID.contains(&name.as_str());
+    for (name, value) in call.request.headers().iter().filter(|(name, _)| !claims(name)) {
         head.push(b'\n');
         head.extend_from_slice(name.as_str().as_bytes());
         head.push(b'\n');
@@ -213,11 +240,32 @@ mod tests {
             hops: 0,
             release: None,
         };
-        let text = String::from_utf8(encode(&call)).unwrap();
+        let text = String::from_utf8(encode(&call, "")).unwrap();
         let lines: Vec<_> = text.split('\n').collect();
         assert_eq!(lines[..3], ["GET", "/a?b", ""]);
         assert!(lines[3].is_ascii());
         let read: serde_json::Value = serde_json::from_str(lines[3]).unwrap();
         assert_eq!(read["id"], "é\"\n😀");
+    }
+
+    #[test]
+    fn the_request_and_its_function_are_named_by_folio_alone() {
+        let request = http::Request::get("/a").header("folio-request-id", "claimed");
+        let request = request.header("x-fission-function-name", "claimed").header("x-other", "1");
+        let call = Call {
+            id: RequestId(11),
+            request: request.body(Body::Empty).unwrap(),
+            parameters: Vec::new(),
+            original: Some("/b".parse().unwrap()),
+            hops: 0,
+            release: None,
+        };
+        let text = String::from_utf8(encode(&call, "\nx-fission-function-name\nhello")).unwrap();
+        let id = "0000000000000000000000000000000b";
+        let expected = format!(
+            "GET\n/a\n/b\n\nfolio-request-id\n{id}\nx-fission-request-id\n{id}\nx-fission-full-url\n/b\n\
+             x-fission-function-name\nhello\nx-other\n1"
+        );
+        assert_eq!(text, expected);
     }
 }

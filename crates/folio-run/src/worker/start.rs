@@ -148,6 +148,7 @@ fn assemble(
         invoke,
         output,
         code: OnceLock::new(),
+        of_function: OnceLock::new(),
         busy: AtomicU32::new(0),
         given: AtomicU32::new(0),
         served: AtomicU64::new(0),

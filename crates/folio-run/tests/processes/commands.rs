@@ -32,6 +32,7 @@ impl Servers {
             codes: Arc::clone(&place.codes),
             ports: place.ports.clone(),
             directories: vec![directory.clone()],
+            keep_warm: Duration::from_secs(300),
         };
         let runtime = CommandRuntime::new(&place.run(), parts).unwrap();
         Self { place, runtime, directory }

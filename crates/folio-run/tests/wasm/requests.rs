@@ -148,7 +148,8 @@ async fn without_network_a_fetch_is_refused_with_the_reason() {
     let stage = Stage::new();
     let version = stage.version(&fixture::behaviours());
     let said = stage.text(&version, "/x").await;
-    assert_eq!(said, "the environment `wasm` has no network");
+    let why = "the environment `wasm` has no network: allow it with --network egress";
+    assert_eq!(said, why);
 }
 
 #[tokio::test]

@@ -3,11 +3,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
+use folio_core::ports::Body;
 use folio_core::ports::runtime::{CallError, Plan};
 use http_body_util::BodyExt as _;
 
 use super::stage::{Stage, serving};
-use crate::processes::place::{get, text};
+use crate::processes::place::{call, get, text};
 
 #[tokio::test]
 async fn an_error_of_the_function_is_in_its_log_and_not_in_the_answer() {
@@ -30,6 +31,27 @@ async fn an_error_of_the_function_is_in_its_log_and_not_in_the_answer() {
         assert!(lines.iter().all(|line| line.request.is_some()), "{lines:?}");
         assert!(!lines.iter().any(|line| line.text.contains("python.py")), "{lines:?}");
     }
+}
+
+#[tokio::test]
+async fn only_a_header_of_that_name_makes_a_request_an_execution() {
+    let stage = Stage::new().await;
+    // An execution is told what was raised, which is nobody else's business; in Node it comes with its input.
+    let python = "def main():\n    raise ValueError('secret reason')\n";
+    let node = "exports.main = (context, second) => typeof second === 'function' ? second(200, 'callback') : 'input'";
+    let mut plans = [stage.plan("hello.js", node).await, stage.plan("hello.py", python).await];
+    plans[0].entrypoint = Some("hello.main".to_owned());
+    let asked = |name: &'static str, value: &'static str| {
+        let request = http::Request::get("/").header(name, value);
+        call(request.body(Body::Empty).unwrap())
+    };
+    let [node, python] = &plans;
+    let claim = || asked("x-any", "folio-execution");
+    assert_eq!(stage.says(node, claim()).await, (200, "callback".to_owned()));
+    assert_eq!(stage.call(python, claim()).await.unwrap_err(), CallError::Failed);
+    let execution = || asked("folio-execution", "1");
+    assert_eq!(stage.says(node, execution()).await, (200, "input".to_owned()));
+    assert_eq!(stage.says(python, execution()).await, (500, "\"secret reason\"".to_owned()));
 }
 
 #[tokio::test]

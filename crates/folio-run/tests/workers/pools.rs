@@ -1,13 +1,15 @@
 //! How many workers there are, and which gets what.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use folio_core::ports::Runtime as _;
-use folio_core::ports::runtime::{CallError, Scale};
+use folio_core::ports::runtime::{CallError, Plan, RuntimeStatus, Scale};
+use folio_model::{EnvironmentSpec, RuntimeKind, UnitUid};
 
 use super::stage::{Stage, generic, serving};
-use crate::processes::place::{get, text};
+use crate::processes::place::{file, get, plan, program, text};
 
 const PID: &str = "module.exports = async () => String(process.pid)";
 const SLOW: &str = "module.exports = async () => { await new Promise((r) => setTimeout(r, 300)); return String(process.pid) }";
@@ -139,6 +141,65 @@ async fn a_version_without_pointers_is_kept_warm_and_then_goes() {
     assert_eq!(before, after, "going back is no cold start");
     stage.until("its workers go", |status| serving(status) == 0).await;
     assert_eq!(stage.says(&plan, get("/")).await.0, 200, "it can still be called");
+}
+
+const SERVER: &str = "#!/usr/bin/env node
+require('node:http').createServer((_, answer) => answer.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')";
+
+/// Where environments of the kind `command` find their servers.
+fn servers() -> PathBuf {
+    let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../folio/tests/servers");
+    servers.canonicalize().unwrap()
+}
+
+/// Functions that answer with their process, one for each way to be served by processes that stay.
+async fn of_every_kind(stage: &Stage) -> [Plan; 3] {
+    let source = "module.exports = async () => ({ status: 200, body: String(process.pid) })";
+    let code = stage.place.single(file("hello.js", source)).await;
+    let mut command = plan(RuntimeKind::Command, code, None);
+    command.spec = EnvironmentSpec {
+        command: Some(format!("node {}/fission_env.js --port {{port}}", servers().display())),
+        poolsize: Some(0),
+        ..EnvironmentSpec::of(RuntimeKind::Command)
+    };
+    let server = stage.place.directory(&[program("server.js", SERVER)]).await;
+    let server = plan(RuntimeKind::Binary, server, Some("serve:server.js"));
+    [command, server, stage.plan("pid.js", PID).await]
+}
+
+#[tokio::test]
+async fn whatever_serves_a_version_one_stays_warm_for_whoever_goes_back_to_it() {
+    let stage = Stage::with(|settings| settings.command_directories = vec![servers()]).await;
+    for mut plan in of_every_kind(&stage).await {
+        plan.limits.idle = Duration::from_millis(1);
+        let mut other = plan.clone();
+        (other.function, other.unit) =
+            ("other".parse().unwrap(), UnitUid(uuid::Uuid::from_u128(2)));
+        let (_, before) = stage.says(&plan, get("/")).await;
+        stage.runtime.retire(&Arc::new(plan.clone()));
+        stage.says(&other, get("/")).await;
+        let gone = |status: &RuntimeStatus| {
+            status.workers.iter().all(|worker| worker.function.as_ref() != Some(&other.function))
+        };
+        // It was idle for less long than the one that stays.
+        stage.until("one that was not retired goes", gone).await;
+        assert_eq!(stage.says(&plan, get("/")).await.1, before, "{:?}", plan.spec.runtime);
+    }
+}
+
+#[tokio::test]
+async fn whatever_serves_a_version_it_goes_when_the_time_to_go_back_is_over() {
+    let stage = Stage::with(|settings| {
+        settings.command_directories = vec![servers()];
+        settings.keep_warm = Duration::ZERO;
+    })
+    .await;
+    for mut plan in of_every_kind(&stage).await {
+        plan.limits.scale_min = 1;
+        stage.says(&plan, get("/")).await;
+        stage.runtime.retire(&Arc::new(plan));
+        stage.until("it goes, however long it may be idle", |status| serving(status) == 0).await;
+    }
 }
 
 #[tokio::test]
