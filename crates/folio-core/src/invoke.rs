@@ -12,8 +12,9 @@ use futures::FutureExt as _;
 use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
 
+use crate::logs::{Printer, Stream};
 use crate::measure::{self, Meter};
-use crate::ports::runtime::{Call, CallError, Invoke, Plan, Scale};
+use crate::ports::runtime::{Call, CallError, Invoke, Plan, RequestId, Scale};
 use crate::ports::{Body, BodyError, StoreError};
 use crate::request::Caller;
 use crate::serving::{Meaning, Shown, Unresolved};
@@ -180,6 +181,17 @@ impl Folio {
             let answer = answer.map(|answer| answer.map(|body| while_it_lasts(body, &plan.meter)));
             drop(active);
             Ran { answer, took }
+        }
+    }
+
+    /// Has a function's log say why a request got no answer, where its code cannot have said it.
+    pub fn tell_why(&self, plan: &Plan, id: RequestId, why: &CallError) {
+        if let (CallError::Load(_) | CallError::Crashed(_), Some(running)) =
+            (why, self.serving.running())
+        {
+            let printer = Printer { request: Some(id), worker: None };
+            let now = self.clock.now();
+            running.logs.add(plan, now, Stream::System, printer, &why.to_string());
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a client hears when there is no answer.
 
+use folio_model::AppName;
+
 use crate::world::{World, exact};
 
 #[tokio::test]
@@ -30,6 +32,23 @@ async fn every_failure_has_its_status_and_code() {
             "{function}"
         );
         assert!(!String::from_utf8_lossy(&answer.body).contains("secret"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_code_cannot_say_itself_is_in_its_log_under_the_request() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    for (function, said) in [("load", true), ("crashed", true), ("failed", false)] {
+        world.publish(function, "v1").await;
+        world.route(exact(&format!("/{function}")), function).await;
+        let answer = client.get(&format!("/{function}")).await;
+        let (app, name) = (AppName::default_app(), function.parse().unwrap());
+        let lines = world.folio.function_logs(&app, &name, 0, None).await.unwrap().lines;
+        let requests: Vec<_> = lines.iter().filter_map(|line| line.request.as_deref()).collect();
+        let expected: Vec<_> =
+            answer.header("folio-request-id").filter(|_| said).into_iter().collect();
+        assert_eq!(requests, expected, "{function}: {lines:?}");
     }
 }
 

@@ -154,7 +154,8 @@ impl Pool {
             self.host.counts.warm.fetch_add(1, Ordering::Relaxed);
         }
         let expected = state.starting as usize * self.plan.limits.concurrency as usize;
-        if expected < state.waiters.len() {
+        // Most workers let go of what took too long within a moment; the others are replaced then.
+        if expected < state.waiters.len() && !state.has_doubtful(self.plan.limits.concurrency) {
             self.start(&mut state);
         }
         Turn::Later(receiver, patience)
@@ -332,9 +333,18 @@ impl Pool {
 
 impl State {
     fn least_busy(&self, concurrency: u32) -> Option<Arc<Worker>> {
-        let open = self.workers.iter().filter(|worker| worker.is_open());
-        let least = open.min_by_key(|worker| worker.busy.load(Ordering::Relaxed))?;
+        let safe = self.workers.iter().filter(|worker| worker.takes_more());
+        let least = safe.min_by_key(|worker| worker.busy.load(Ordering::Relaxed))?;
         (least.busy.load(Ordering::Acquire) < concurrency).then(|| Arc::clone(least))
+    }
+
+    /// Whether a worker has room and it is only not known yet if it still reacts.
+    fn has_doubtful(&self, concurrency: u32) -> bool {
+        self.workers.iter().any(|worker| {
+            worker.is_open()
+                && !worker.takes_more()
+                && worker.busy.load(Ordering::Acquire) < concurrency
+        })
     }
 
     // The first failure costs nothing: it may be the only one.

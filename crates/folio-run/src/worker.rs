@@ -117,6 +117,12 @@ impl Worker {
         self.link.is_open() && !self.leaving.load(Ordering::Relaxed)
     }
 
+    /// Whether a request is safe with it. One that hangs is ended with all it has in hand, so nothing more is given to it
+    /// until it has let go of what took too long.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.is_open() && !self.link.is_overdue()
+    }
+
     /// How long it has been busy without finishing anything.
     pub(crate) fn silence(&self) -> Duration {
         self.link.silence()

@@ -5,12 +5,14 @@ mod load;
 mod story;
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Parser};
 use folio_core::Settings;
 use folio_core::ports::SystemClock;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use self::story::{Scene, Step};
@@ -50,6 +52,15 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         nats: None,
         doors: folio_gateway::Settings::default(),
     };
+    // Listened to from the beginning, so that whenever it ends, the directory goes.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let ended = async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
     let server = Server::open(&data, opening).await?;
     let config = Config { url: Some(server.url()?), data: Some(data), ..Config::default() };
     let gateway = server.gateway_url()?;
@@ -59,7 +70,14 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         stopped.await.unwrap_or_default();
     });
     let telling = async {
-        let told = tell(&config, &gateway, &demo, directory.path()).await;
+        let mut ended = pin!(ended);
+        let told = tokio::select! {
+            told = tell(&config, &gateway, &demo, directory.path()) => told,
+            () = &mut ended => Err(anyhow!("the demo was ended before its end")),
+        };
+        if demo.keep && told.is_ok() {
+            ended.await;
+        }
         drop(stop);
         told
     };
@@ -81,8 +99,7 @@ async fn tell(config: &Config, gateway: &str, demo: &Demo, directory: &Path) -> 
     output::print("\n# The server goes on until Ctrl-C. In another terminal:")?;
     let data = directory.join("data");
     output::print(&format!("export FOLIO_URL={url} FOLIO_DATA={}", data.display()))?;
-    output::print(&format!("folio fn list\ncurl {gateway}/hello"))?;
-    Ok(tokio::signal::ctrl_c().await?)
+    output::print(&format!("folio fn list\ncurl {gateway}/hello"))
 }
 
 /// Runs one command as if it had been typed.

@@ -1,5 +1,5 @@
-//! What a build prints, on its way to whoever reads it: whole lines, without anything a terminal would obey, and
-//! only so many.
+//! What a build prints, on its way to whoever reads it: whole lines, without anything a terminal would obey. How much of
+//! it is kept, the reader decides.
 
 use std::sync::Arc;
 
@@ -8,27 +8,16 @@ use folio_core::ports::runtime::BuildLog;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::Mutex;
 
-/// Bytes of one build's log.
-const LOG_BYTES_MAX: usize = 1024 * 1024;
-
 /// Bytes of one line; longer ones are broken.
 const LINE_BYTES_MAX: usize = 16 * 1024;
 
-const CUT: &str = "[the log ends here: the build printed more than 1 MiB]\n";
-
 /// Takes the output of one build, from both of its streams.
 #[derive(Clone)]
-pub(super) struct Log(Arc<Mutex<State>>);
-
-struct State {
-    log: BuildLog,
-    left: usize,
-    cut: bool,
-}
+pub(super) struct Log(Arc<Mutex<BuildLog>>);
 
 impl Log {
     pub(super) fn new(log: BuildLog) -> Self {
-        Self(Arc::new(Mutex::new(State { log, left: LOG_BYTES_MAX, cut: false })))
+        Self(Arc::new(Mutex::new(log)))
     }
 
     /// Adds a line of folio's own.
@@ -36,7 +25,7 @@ impl Log {
         self.add(format!("{}\n", neutral(line.as_bytes()))).await;
     }
 
-    /// Reads a stream to its end. What is past the limit is read and dropped, so that the build goes on.
+    /// Reads a stream to its end.
     pub(super) async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
         let mut lines = Lines::default();
         let mut piece = vec![0; 8 * 1024];
@@ -59,17 +48,9 @@ impl Log {
             return;
         }
         // Held while the reader is slow, which keeps the two streams from filling the memory instead.
-        let mut state = self.0.lock().await;
-        if state.cut {
-            return;
-        }
-        let fits = text.floor_char_boundary(text.len().min(state.left));
-        state.left -= fits;
-        state.cut = fits < text.len();
-        let end = if state.cut { format!("\n{CUT}") } else { String::new() };
-        let bytes = Bytes::from(format!("{}{end}", &text[..fits]));
+        let log = self.0.lock().await;
         // A reader that left does not stop the build.
-        drop(state.log.send(bytes).await);
+        drop(log.send(Bytes::from(text)).await);
     }
 }
 
@@ -145,15 +126,6 @@ mod tests {
     async fn nothing_in_a_log_moves_a_cursor() {
         let text = printed(b"10%\r20%\r\n\x1b[31mred\x07\nbad \xff\n\n\ttab\nlast").await;
         assert_eq!(text, "10%\n20%\n\u{241b}[31mred\u{2407}\nbad \u{fffd}\n\ttab\nlast\n");
-    }
-
-    #[tokio::test]
-    async fn a_flood_is_cut_and_says_so() {
-        let line = [b'x'; 999].iter().chain(b"\n").copied().collect::<Vec<u8>>();
-        let text = printed(&line.repeat(5000)).await;
-        assert!(text.ends_with(CUT), "{}", &text[text.len() - 200..]);
-        assert!(text.len() <= LOG_BYTES_MAX + CUT.len() + 1);
-        assert_eq!(text.matches(CUT).count(), 1);
     }
 
     #[tokio::test]

@@ -158,9 +158,13 @@ pub(super) fn enforcement(host: &Result<Host, String>, groups: &Groups) -> Vec<E
     }
     add(
         "memory limit",
-        groups.about(Controller::Memory).map_err(|reason| {
-            format!("{reason}; each process is limited by itself, not all of them together")
-        }),
+        match (groups.about(Controller::Memory), host) {
+            (Err(reason), Ok(_)) => {
+                let instead = "each process is limited by itself, not all of them together";
+                Err(format!("{reason}; {instead}"))
+            }
+            (said, _) => said,
+        },
     );
     add(
         "process limit",

@@ -34,6 +34,8 @@ pub(crate) struct Link {
     progress_us: AtomicU64,
     stage: watch::Sender<Stage>,
     open: AtomicBool,
+    /// Whether a request took too long and the worker has not let go of it.
+    overdue: AtomicBool,
     booted: watch::Sender<bool>,
     listener: OnceLock<Listener>,
 }
@@ -86,6 +88,7 @@ impl Link {
             progress_us: AtomicU64::new(0),
             stage: watch::Sender::new(Stage::Generic),
             open: AtomicBool::new(true),
+            overdue: AtomicBool::new(false),
             booted: watch::Sender::new(false),
             listener: OnceLock::new(),
         })
@@ -123,6 +126,11 @@ impl Link {
     /// Whether the connection stands.
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
+    }
+
+    /// Whether it is not known yet if the worker will ever let go of a request that took too long.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Acquire)
     }
 
     /// How long the worker has been busy without finishing anything.
@@ -265,6 +273,10 @@ impl Link {
         }
         if finished > 0 {
             self.progressed(now);
+            if self.overdue.load(Ordering::Acquire) {
+                let inner = self.lock();
+                self.overdue.store(inner.table.is_overdue(), Ordering::Release);
+            }
             if let Some(listener) = self.listener.get() {
                 (listener.finished)(finished);
             }
@@ -368,6 +380,9 @@ impl Link {
             );
         }
         let stuck = inner.table.is_stuck(now);
+        if !expired.is_empty() {
+            self.overdue.store(true, Ordering::Release);
+        }
         drop(inner);
         expired.into_iter().filter_map(|(_, waker)| waker).for_each(std::task::Waker::wake);
         stuck

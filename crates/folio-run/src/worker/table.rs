@@ -26,6 +26,8 @@ pub(super) struct Slot {
     pub(super) request: RequestId,
     timeout: Duration,
     deadline: Instant,
+    /// Whether it took too long.
+    overdue: bool,
     answer: Option<Answer>,
     answered: bool,
     pieces: VecDeque<Bytes>,
@@ -164,12 +166,18 @@ impl Table {
             }
             if slot.deadline <= now {
                 slot.state = State::Unwanted(now + grace);
+                slot.overdue = true;
                 slot.answer = None;
                 let waker = slot.waker.take();
                 expired.push((slot.stream, waker));
             }
         }
         expired
+    }
+
+    /// Whether the worker has not yet let go of a request that took too long: it may never do so.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.slots.iter().any(|slot| slot.is_open() && slot.overdue)
     }
 
     /// Whether the worker holds on to a request it should have let go of.
@@ -198,6 +206,7 @@ impl Slot {
             request: RequestId(0),
             timeout: Duration::ZERO,
             deadline: now,
+            overdue: false,
             answer: None,
             answered: false,
             pieces: VecDeque::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{CallError, Plan};
+use folio_model::UnitUid;
 use http_body_util::BodyExt as _;
 
 use super::stage::{Stage, serving};
@@ -152,10 +153,14 @@ async fn a_worker_that_never_yields_is_ended_and_replaced() {
     let node =
         "module.exports = ({ request }) => { while (request.path === '/hang'); return 'ok' }";
     let python = "from flask import request\ndef main():\n    while request.path == '/hang':\n        pass\n    return 'ok'\n";
-    for (name, source) in [("hello.js", node), ("hello.py", python)] {
+    // What comes while it is found out that a worker hangs does not end with it, although there is room in it.
+    for (name, source, room) in
+        [("hello.js", node, 1), ("hello.py", python, 1), ("hello.py", python, 8)]
+    {
         let mut plan = stage.plan(name, source).await;
+        plan.unit = UnitUid(uuid::Uuid::from_u128(room.into()));
         plan.limits.timeout = Duration::from_secs(4);
-        plan.limits.concurrency = 1;
+        plan.limits.concurrency = room;
         plan.limits.scale_max = 1;
         hangs(&plan, &stage).await;
     }

@@ -211,7 +211,7 @@ mod tests {
             _ if name.contains("Bytes") => SIZES,
             _ => &[(1, "")],
         };
-        let (size, unit) = units.iter().find(|(size, _)| value % size == 0).unwrap();
+        let (size, unit) = units.iter().find(|(size, _)| value.is_multiple_of(*size)).unwrap();
         format!("{} {unit}", value / size).trim_end().to_owned()
     }
 }
