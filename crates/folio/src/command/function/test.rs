@@ -31,7 +31,7 @@ pub(crate) struct Test {
     /// Add this to the query; repeat it for more
     #[arg(long, short, value_name = "KEY=VALUE")]
     query: Vec<String>,
-    /// Wait this long for the whole answer; 0 waits as long as it takes
+    /// Wait this long for the whole answer; 0 sets no end, but 5 minutes of silence are one
     #[arg(long, short, value_name = "TIME", default_value = "60s", value_parser = time)]
     timeout: Duration,
     /// Ask for this path
