@@ -5,7 +5,7 @@ use folio_model::{AppName, Edit, Entry, Live, LiveMode, Owner, ReleaseId, Unit, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::make::{go_live, of_app_version, was_released};
+use super::make::{LOOK_BACK, go_live, of_app_version, was_released};
 use super::{Standing, follows};
 use crate::builder::Builder;
 use crate::ports::{State, StoreError};
@@ -20,9 +20,6 @@ pub enum Late {
     /// The latest release is live, and live follows from here on.
     Live(ReleaseId),
 }
-
-/// How many app versions are looked back at for one that was kept from being released.
-const LOOK_BACK: usize = 100;
 
 /// What is to be done for an app of which nothing differs from what an owner asks for. A release that somebody deleted,
 /// or that expired, comes back only where live is to follow; one that stands aside is none.

@@ -68,7 +68,7 @@ pub struct OverLimit {
 }
 
 /// How many app versions are looked back at to tell which were never released.
-const LOOK_BACK: usize = 100;
+pub(super) const LOOK_BACK: usize = 100;
 
 /// Releases an app version, as part of a change.
 pub(crate) fn make(builder: &mut Builder<'_>, app_version: VersionId) -> Result<(), StoreError> {
