@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use folio_testkit::transcript::Session;
 
-use crate::program::{session, works};
+use crate::program::{Over, session, works};
 use crate::wire::Connection;
 
 const OLD: &str = "module.exports = async () => ({ status: 200, body: 'old' });";
@@ -34,14 +34,13 @@ fn clients_of_the_old_version_see_no_error_throughout() {
     let answers: Vec<Result<String, String>> = std::thread::scope(|scope| {
         let clients: Vec<_> =
             (0..CLIENTS).map(|_| scope.spawn(|| ask(session.gateway(), &done))).collect();
-        // Clients are told also if something below fails: else they would be waited for, for ever.
-        let told = Told(&done);
+        let over = Over(&done);
         let canary = "folio canary create c --alias hello@prod --min-requests 5 --step 50";
         works(&session, &format!("{canary} --new-version v3 --interval 1h"));
         let failed = decided(&session, "failed:", &["200 old", "500 bad"]);
         works(&session, &format!("{canary} --new-version v2 --interval 1s"));
         let succeeded = decided(&session, "succeeded", &["200 good", "200 old"]);
-        drop(told);
+        drop(over);
         let answers = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
         assert!(failed && succeeded, "a canary was not decided");
         answers
@@ -49,15 +48,6 @@ fn clients_of_the_old_version_see_no_error_throughout() {
     let wrong: Vec<_> = answers.iter().filter(|answer| answer.as_deref() != Ok("old")).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(answers.len() > CLIENTS, "{} answers", answers.len());
-}
-
-/// Tells the clients to stop when it is dropped.
-struct Told<'a>(&'a AtomicBool);
-
-impl Drop for Told<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 /// Asks the old version until told to stop.

@@ -25,7 +25,7 @@ impl Drop for Demo {
     }
 }
 
-/// The parent of every process there is.
+/// The parent of every process that has not ended. Where nobody asks how one ended, it stays for ever by name.
 fn parents() -> BTreeMap<u32, u32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let parent = |entry: std::fs::DirEntry| {
@@ -33,7 +33,9 @@ fn parents() -> BTreeMap<u32, u32> {
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
         // The name may hold anything, brackets too.
         let (_, rest) = stat.rsplit_once(") ")?;
-        Some((process, rest.split(' ').nth(1)?.parse().ok()?))
+        let (state, parent) = rest.split_once(' ')?;
+        let parent = parent.split(' ').next()?.parse().ok()?;
+        (state != "Z").then_some((process, parent))
     };
     entries.filter_map(parent).collect()
 }

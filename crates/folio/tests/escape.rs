@@ -130,9 +130,18 @@ fn may_trace() -> bool {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {
         "" | "0" => true,
-        "1" | "2" => rustix::process::geteuid().is_root(),
+        "1" | "2" => has_ptrace_capability(),
         _ => false,
     }
+}
+
+/// Whether this process may trace whom it likes, which root in a container may not.
+fn has_ptrace_capability() -> bool {
+    const SYS_PTRACE: u32 = 19;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    effective.is_some_and(|bits| bits & (1 << SYS_PTRACE) != 0)
 }
 
 /// A host with something to steal.

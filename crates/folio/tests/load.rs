@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use folio_testkit::transcript::Session;
 
-use crate::program::{session, works};
+use crate::program::{Over, session, works};
 use crate::wire::Connection;
 
 const CONNECTIONS: usize = 64;
@@ -102,8 +102,9 @@ fn storm(session: &Session, requests: u64, flips: u64) -> Storm {
     let (seen, failed) = std::thread::scope(|scope| {
         let clients: Vec<_> =
             (0..CONNECTIONS).map(|_| scope.spawn(|| ask(gateway, &left, &done))).collect();
+        let over = Over(&done);
         flip(session, &reigns, &left, (requests, flips));
-        done.store(true, Ordering::SeqCst);
+        drop(over);
         let mut all = (Vec::new(), Vec::new());
         for client in clients {
             let (seen, failed) = client.join().unwrap();

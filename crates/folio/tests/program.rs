@@ -1,6 +1,7 @@
 //! The program under test, as the other modules use it.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use folio_testkit::transcript::Session;
 
@@ -24,4 +25,13 @@ pub(crate) fn refused(session: &Session, line: &str) -> String {
     let said = session.run(line).unwrap().join("\n");
     assert!(said.ends_with("[exit 1]"), "$ {line}\n{said}");
     said
+}
+
+/// Says that a load is over when it is dropped, also because a test fails: else its threads would be waited for, for ever.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use folio_testkit::transcript::Session;
 
-use crate::program::{session, works};
+use crate::program::{Over, session, works};
 use crate::wire::{Answer, Connection};
 
 const CONNECTIONS: usize = 16;
@@ -101,8 +101,9 @@ fn storm(session: &Session, (releases, naming): (&[String; 2], Naming), requests
     std::thread::scope(|scope| {
         let clients: Vec<_> =
             (0..CONNECTIONS).map(|_| scope.spawn(|| load(gateway, naming, &left, &done))).collect();
+        let over = Over(&done);
         switch(session, releases, &left, requests);
-        done.store(true, Ordering::SeqCst);
+        drop(over);
         let mut all = Outcome::default();
         for client in clients {
             let outcome = client.join().unwrap();
