@@ -76,8 +76,12 @@ impl Wire {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps something of an answer for the next request.
+    /// Keeps something of an answer for the next request, where there can be one: a tunnel may stay for days, and the
+    /// release with it.
     pub(crate) fn keep(&self, kept: Box<Kept>) {
+        if self.is_tunnel() {
+            return;
+        }
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
@@ -115,6 +119,7 @@ impl Wire {
     pub(crate) fn open_tunnel(&self, tunnel: Tunnel) {
         *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
         self.is_tunnel.store(true, Ordering::Relaxed);
+        drop(self.kept());
     }
 
     pub(crate) fn take_tunnel(&self) -> Option<Tunnel> {

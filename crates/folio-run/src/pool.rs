@@ -154,8 +154,7 @@ impl Pool {
             self.host.counts.warm.fetch_add(1, Ordering::Relaxed);
         }
         let expected = state.starting as usize * self.plan.limits.concurrency as usize;
-        // Most workers let go of what took too long within a moment; the others are replaced then.
-        if expected < state.waiters.len() && !state.has_doubtful(self.plan.limits.concurrency) {
+        if expected < state.waiters.len() {
             self.start(&mut state);
         }
         Turn::Later(receiver, patience)
@@ -300,8 +299,10 @@ impl Pool {
     /// Makes as many workers as are wanted now.
     fn refill(self: &Arc<Self>, state: &mut State) {
         let wanted = if state.retired.is_some() { 0 } else { self.plan.limits.scale_min };
-        let wanted = wanted.max(u32::from(!state.waiters.is_empty()));
-        while (state.workers.len() as u32 + state.starting) < wanted {
+        let waiting = state.waiters.len().div_ceil(self.plan.limits.concurrency.max(1) as usize);
+        while (state.workers.len() as u32 + state.starting) < wanted
+            || (state.starting as usize) < waiting
+        {
             let before = state.starting;
             self.start(state);
             if state.starting == before {
@@ -336,15 +337,6 @@ impl State {
         let safe = self.workers.iter().filter(|worker| worker.takes_more());
         let least = safe.min_by_key(|worker| worker.busy.load(Ordering::Relaxed))?;
         (least.busy.load(Ordering::Acquire) < concurrency).then(|| Arc::clone(least))
-    }
-
-    /// Whether a worker has room and it is only not known yet if it still reacts.
-    fn has_doubtful(&self, concurrency: u32) -> bool {
-        self.workers.iter().any(|worker| {
-            worker.is_open()
-                && !worker.takes_more()
-                && worker.busy.load(Ordering::Acquire) < concurrency
-        })
     }
 
     // The first failure costs nothing: it may be the only one.

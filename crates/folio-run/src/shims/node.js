@@ -689,11 +689,22 @@ function fail(stream, error) {
   sendText(FAILED | LAST, stream, 0, describe(error).slice(0, LINE_MAX));
 }
 
+// Errors that are told of one that was raised.
+const ERRORS_MAX = 5;
+
+// An error and what is behind it, which is all that tells why a fetch failed. What else errors hold is not told: some hold
+// the whole request, with what it was let in by.
 function describe(error) {
-  // What is behind an error, which is all that tells why a fetch failed, is not in its stack.
-  if (error instanceof Error && error.cause !== undefined) return require('node:util').inspect(error);
-  if (error instanceof Error) return error.stack ?? `${error.name}: ${error.message}`;
-  return `the function threw ${require('node:util').inspect(error)}`;
+  if (!(error instanceof Error)) return `the function threw ${require('node:util').inspect(error, { customInspect: false })}`;
+  const told = [];
+  const behind = [error];
+  while (behind.length > 0 && told.length < ERRORS_MAX) {
+    const next = behind.shift();
+    if (!(next instanceof Error)) continue;
+    told.push(next.stack ?? `${next.name}: ${next.message}`);
+    behind.push(...(next instanceof AggregateError ? next.errors : []), next.cause);
+  }
+  return told.join('\ncaused by: ');
 }
 
 // Reads what a function returned: Fission's `{status, body, headers}`, or anything that can be a body.

@@ -23,7 +23,7 @@ import time
 import traceback
 import types
 from collections import deque
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from urllib.parse import parse_qsl, unquote
 
 SPECIALISE, READY, FAILED, REQUEST, RESPONSE, BODY, CANCEL, CREDIT, LOG, PING, PONG = range(1, 12)
@@ -1348,21 +1348,38 @@ def attribute_calls():
         # As it would be connected a moment later: only now is it known where to. The one such socket that a jail
         # shows to a function is folio's, and to others the header is of no harm.
         if self.sock is None and self.auto_open:
-            self.connect()
+            try:
+                self.connect()
+            except BaseException:
+                # Else the head would be sent in front of the next one.
+                del self._buffer[:]
+                raise
         _, head = _asking.get()
         is_local = getattr(self.sock, "family", None) == socket.AF_UNIX
         if head and is_local and not any(line.lower().startswith(REQUEST_ID + b":") for line in self._buffer):
             self.putheader(REQUEST_ID, head.split(b"\n", 6)[5])
         return end_head(self, *args, **named)
 
-    def submit_in_context(self, work, /, *args, **named):
-        return submit(self, copy_context().run, work, *args, **named)
+    # No more of the context than that: the rest is a thread's own, and may stay for long.
+    def work_attributed(asking, work, args, named):
+        before = _asking.set(asking)
+        try:
+            return work(*args, **named)
+        finally:
+            _asking.reset(before)
+
+    def submit_attributed(self, work, /, *args, **named):
+        # Other interpreters would have to be sent all of this.
+        if type(self).__module__ == "concurrent.futures.interpreter":
+            return submit(self, work, *args, **named)
+        return submit(self, work_attributed, _asking.get(), work, args, named)
 
     def start_attributed(self):
-        # No more of the context than that, because a thread may stay for long.
         run, asking = self.run, _asking.get()
 
         def run_attributed():
+            # A thread that holds on to what holds on to it would stay until the collector comes by.
+            del self.run
             _asking.set(asking)
             run()
 
@@ -1370,7 +1387,7 @@ def attribute_calls():
         start(self)
 
     HTTPConnection.endheaders = attributed
-    ThreadPoolExecutor.submit = submit_in_context
+    ThreadPoolExecutor.submit = submit_attributed
     threading.Thread.start = start_attributed
 
 

@@ -380,7 +380,7 @@ impl Link {
             );
         }
         let stuck = inner.table.is_stuck(now);
-        if !expired.is_empty() {
+        if inner.table.is_overdue() {
             self.overdue.store(true, Ordering::Release);
         }
         drop(inner);

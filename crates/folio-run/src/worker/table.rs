@@ -158,15 +158,16 @@ impl Table {
     /// is waited for.
     pub(super) fn expire(&mut self, now: Instant, grace: Duration) -> Vec<(u32, Option<Waker>)> {
         let mut expired = Vec::new();
-        for slot in
-            self.slots.iter_mut().filter(|slot| slot.is_open() && slot.state == State::Wanted)
-        {
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_open()) {
             if !slot.pieces.is_empty() {
                 slot.deadline = now + slot.timeout;
             }
-            if slot.deadline <= now {
+            if slot.deadline > now {
+                continue;
+            }
+            slot.overdue = true;
+            if slot.state == State::Wanted {
                 slot.state = State::Unwanted(now + grace);
-                slot.overdue = true;
                 slot.answer = None;
                 let waker = slot.waker.take();
                 expired.push((slot.stream, waker));
@@ -311,6 +312,29 @@ impl Slot {
         match &mut self.waker {
             Some(known) => known.clone_from(waker),
             none => *none = Some(waker.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_doubted_whether_or_not_somebody_still_waits() {
+        const LIMIT: Duration = Duration::from_secs(60);
+        let begun = Instant::now();
+        for gives_up in [false, true] {
+            let mut table = Table::default();
+            let stream = table.open(RequestId(1), LIMIT, begun);
+            if gives_up {
+                assert!(table.let_go(stream, || begun, LIMIT), "the worker is to be told");
+            }
+            assert!(table.expire(begun, LIMIT).is_empty() && !table.is_overdue());
+            let expired = table.expire(begun + LIMIT, LIMIT);
+            assert_eq!((expired.is_empty(), table.is_overdue()), (gives_up, true));
+            table.finish(stream, Ok(()));
+            assert!(!table.is_overdue(), "it let go");
         }
     }
 }

@@ -245,3 +245,45 @@ async fn fissions_signatures_are_told_what_its_router_would_say() {
         assert_eq!(stage.says(&plan, asked).await, (200, expected.to_owned()), "{name}");
     }
 }
+
+/// Says what is otherwise than it would be without folio.
+const UNDISTURBED: &str = "
+import gc, http.client, socket, threading, weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+
+colour = ContextVar('colour', default='none')
+painters = ThreadPoolExecutor(1, initializer=lambda: colour.set('red'))
+
+def head_of_the_second_request():
+    place = socket.socket()
+    place.bind(('127.0.0.1', 0))
+    connection = http.client.HTTPConnection(*place.getsockname())
+    try:
+        connection.request('POST', '/first')
+    except OSError:
+        connection.close()
+    place.listen()
+    connection.request('GET', '/second')
+    return place.accept()[0].recv(1000).decode().split('\\r\\n')[0]
+
+def is_thread_kept():
+    thread = threading.Thread(target=str)
+    thread.start()
+    thread.join()
+    ended = weakref.ref(thread)
+    del thread
+    return ended() is not None
+
+def main():
+    gc.disable()
+    return f'{head_of_the_second_request()} {painters.submit(colour.get).result()} {is_thread_kept()}'
+";
+
+#[tokio::test]
+async fn whose_call_it_is_changes_nothing_else_of_connections_and_threads() {
+    let stage = Stage::new().await;
+    let plan = stage.plan("hello.py", UNDISTURBED).await;
+    let expected = "GET /second HTTP/1.1 red False".to_owned();
+    assert_eq!(stage.says(&plan, get("/")).await, (200, expected));
+}

@@ -35,6 +35,21 @@ async fn an_error_of_the_function_is_in_its_log_and_not_in_the_answer() {
 }
 
 #[tokio::test]
+async fn a_log_says_what_is_behind_an_error_and_nothing_else_that_it_holds() {
+    let stage = Stage::new().await;
+    let source = "module.exports = async () => {
+        const refused = new AggregateError([new Error('no way there')], 'many');
+        throw Object.assign(new Error('no answer', { cause: refused }), { token: 'open sesame' });
+    }";
+    let plan = stage.plan("hello.js", source).await;
+    assert_eq!(stage.call(&plan, get("/")).await.unwrap_err(), CallError::Failed);
+    stage.place.logged(&plan, "caused by: Error: no way there").await;
+    let (lines, _) = stage.place.ports.logs.after(&plan.app, &plan.function, 0);
+    assert!(lines.iter().any(|line| line.text == "Error: no answer"), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.text.contains("sesame")), "{lines:?}");
+}
+
+#[tokio::test]
 async fn only_a_header_of_that_name_makes_a_request_an_execution() {
     let stage = Stage::new().await;
     // An execution is told what was raised, which is nobody else's business; in Node it comes with its input.
