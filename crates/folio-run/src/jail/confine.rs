@@ -145,7 +145,7 @@ fn rules(root: &Root, network: Reach) -> Result<RulesetCreated, Box<dyn Error + 
     rules = rules.add_rule(PathBeneath::new(PathFd::new("/tmp")?, write))?;
     for tree in &root.trees {
         let granted = match tree.access {
-            Access::Read | Access::Unchanged => continue,
+            Access::Read | Access::Unchanged | Access::Mirrored => continue,
             Access::Write if tree.to.is_dir() => write,
             Access::Write => write_file,
             Access::Device => write_file & !AccessFs::Execute,

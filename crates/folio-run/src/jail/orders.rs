@@ -97,6 +97,8 @@ pub(super) enum Access {
     Device,
     /// As the host has it.
     Unchanged,
+    /// As it is on the host, if it still is there.
+    Mirrored,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

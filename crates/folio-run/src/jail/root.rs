@@ -19,20 +19,23 @@ use super::orders::{Access, Root, Tree};
 /// cell ever mounts anything.
 const SITE: &str = "/sys";
 
-/// Takes hold of what is to be mounted, with what may be done there.
-pub(super) fn open(trees: &[Tree]) -> io::Result<Vec<OwnedFd>> {
+/// Takes hold of what is to be mounted, with what may be done there. Nothing where the host's own came and went.
+pub(super) fn open(trees: &[Tree]) -> io::Result<Vec<Option<OwnedFd>>> {
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     trees.iter().map(|tree| open_tree(tree).map_err(|error| about(&error, &tree.from))).collect()
 }
 
-fn open_tree(tree: &Tree) -> io::Result<OwnedFd> {
+fn open_tree(tree: &Tree) -> io::Result<Option<OwnedFd>> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE;
-    let opened = rustix::mount::open_tree(CWD, &tree.from, flags)?;
+    let opened = match rustix::mount::open_tree(CWD, &tree.from, flags) {
+        Err(rustix::io::Errno::NOENT) if tree.access == Access::Mirrored => return Ok(None),
+        opened => opened?,
+    };
     let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID;
     let attributes = match tree.access {
-        Access::Unchanged => return Ok(opened),
+        Access::Unchanged | Access::Mirrored => return Ok(Some(opened)),
         Access::Read => {
             quiet | MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NODEV
         }
@@ -40,11 +43,15 @@ fn open_tree(tree: &Tree) -> io::Result<OwnedFd> {
         Access::Device => quiet | MountAttrFlags::MOUNT_ATTR_NOEXEC,
     };
     kernel::add_mount_attributes(&opened, attributes.bits().into())?;
-    Ok(opened)
+    Ok(Some(opened))
 }
 
 /// Builds the new root, with so many bytes of a `/tmp` of its own, and makes it the current directory.
-pub(super) fn build(root: &Root, opened: Vec<OwnedFd>, tmp_bytes: Option<u64>) -> io::Result<()> {
+pub(super) fn build(
+    root: &Root,
+    opened: Vec<Option<OwnedFd>>,
+    tmp_bytes: Option<u64>,
+) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let options = format!("mode=755,size={}", room(&root.files));
     let options = std::ffi::CString::new(options).map_err(io::Error::other)?;
@@ -52,7 +59,8 @@ pub(super) fn build(root: &Root, opened: Vec<OwnedFd>, tmp_bytes: Option<u64>) -
     rustix::process::chdir(SITE)?;
     // Before the mounts, which may lie in it.
     tmp_bytes.map_or(Ok(()), make_temporary)?;
-    let mut mounts: Vec<(&Tree, OwnedFd)> = root.trees.iter().zip(opened).collect();
+    let opened = root.trees.iter().zip(opened);
+    let mut mounts: Vec<_> = opened.filter_map(|(tree, opened)| Some((tree, opened?))).collect();
     // What lies inside another mount is mounted after it.
     mounts.sort_by_key(|(tree, _)| tree.to.components().count());
     for (tree, opened) in mounts {

@@ -103,19 +103,27 @@ fn mirror_directory(directory: &Path, places: &[&Path], root: &mut Root) -> io::
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let path = entry.path();
-        let kind = entry.file_type()?;
+        let Some(kind) = unless_gone(entry.file_type())? else { continue };
         let leads_to_one = |place: &&Path| place.starts_with(&path) && **place != path;
         if places.contains(&path.as_path()) {
             continue;
         } else if kind.is_symlink() {
-            root.links.push((fs::read_link(&path)?, path));
+            root.links.extend(unless_gone(fs::read_link(&path))?.map(|says| (says, path)));
         } else if kind.is_dir() && places.iter().any(leads_to_one) {
             mirror_directory(&path, places, root)?;
         } else {
-            root.trees.push(Tree { from: path.clone(), to: path, access: Access::Unchanged });
+            root.trees.push(Tree { from: path.clone(), to: path, access: Access::Mirrored });
         }
     }
     Ok(())
+}
+
+/// What was found, unless it went after it was listed: a host goes on meanwhile.
+fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 #[cfg(test)]

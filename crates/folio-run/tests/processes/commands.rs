@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -122,6 +123,28 @@ async fn unmodified_fission_servers_run_functions() {
 #[tokio::test]
 async fn unmodified_fission_servers_run_functions_in_the_jail() {
     an_unmodified_server_answers(Mode::Enforced).await;
+}
+
+#[tokio::test]
+async fn a_server_starts_while_directories_of_others_come_and_go() {
+    let servers = Servers::new(Mode::Off).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let others: Vec<_> = (0..2)
+        .map(|_| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(tempfile::tempdir().unwrap());
+                }
+            })
+        })
+        .collect();
+    for name in 0..10 {
+        let plan = servers.python(&format!("def main():\n    return '{name}'\n")).await;
+        assert_eq!(servers.says(&Arc::new(plan), get("/")).await, name.to_string());
+    }
+    stop.store(true, Ordering::Relaxed);
+    others.into_iter().for_each(|other| other.join().unwrap());
 }
 
 #[tokio::test]
