@@ -163,6 +163,7 @@ impl Folio {
         call: Call,
         came: Instant,
     ) -> impl Future<Output = Ran> + Send + 'a {
+        let id = call.id;
         let begun = match self.serving.running() {
             _ if u64::from(call.hops) > self.limits().call_hops_max => {
                 Err(CallError::Loop(call.hops))
@@ -178,6 +179,9 @@ impl Folio {
             let answer = answer.await;
             let took = came.elapsed();
             plan.meter.record(status(&answer), took);
+            if let Err(error) = &answer {
+                self.tell_why(plan, id, error);
+            }
             let answer = answer.map(|answer| answer.map(|body| while_it_lasts(body, &plan.meter)));
             drop(active);
             Ran { answer, took }
@@ -185,7 +189,7 @@ impl Folio {
     }
 
     /// Has a function's log say why a request got no answer, where its code cannot have said it.
-    pub fn tell_why(&self, plan: &Plan, id: RequestId, why: &CallError) {
+    fn tell_why(&self, plan: &Plan, id: RequestId, why: &CallError) {
         if let (CallError::Load(_) | CallError::Crashed(_), Some(running)) =
             (why, self.serving.running())
         {

@@ -267,6 +267,19 @@ impl Serving {
     }
 }
 
+/// Lets go of wasm that was only compiled, however that ended, unless something leads to it by now.
+struct LetGo<'a> {
+    serving: &'a Serving,
+    running: &'a Running,
+    plan: &'a Arc<Plan>,
+}
+
+impl Drop for LetGo<'_> {
+    fn drop(&mut self) {
+        self.serving.plans.retire_unless_held(self.plan, self.running);
+    }
+}
+
 impl Folio {
     /// The slot of a reference to a function. Also what leads nowhere has one, which changes when that does.
     pub async fn slot(
@@ -305,6 +318,7 @@ impl Folio {
         let compiled = async {
             for plan in readings.iter().flat_map(|reading| reading.meaning.plans()) {
                 if plan.spec.runtime == RuntimeKind::Wasm {
+                    let _let_go = LetGo { serving: &self.serving, running, plan };
                     // The call says why.
                     let _told_later = running.runtime.prepare(plan).await;
                 }
@@ -312,11 +326,6 @@ impl Folio {
         };
         // Whatever takes longer is compiled when it is called.
         let _in_time = tokio::time::timeout(COMPILE_TIME_MAX, compiled).await;
-        for plan in readings.iter().flat_map(|reading| reading.meaning.plans()) {
-            if plan.spec.runtime == RuntimeKind::Wasm {
-                self.serving.plans.retire_unless_held(plan, running);
-            }
-        }
     }
 
     /// Reads slots from the newest state until each depends on nothing that was not noted before the read.

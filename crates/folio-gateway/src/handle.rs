@@ -185,10 +185,7 @@ impl Gateway {
         let Ready { plan, call, breach, client, is_head, .. } = ready?;
         let Ran { answer, took } = self.call(&plan, call, seen).await;
         seen.took = Some(took);
-        let answer = answer.map_err(|error| {
-            self.folio.tell_why(&plan, seen.id, &error);
-            Problem::call(&error)
-        });
+        let answer = answer.map_err(|error| Problem::call(&error));
         seen.keep_plan(plan);
         match breach.and_then(|breach| breach.problem(&self.settings.limits)) {
             Some(problem) => Err(problem),

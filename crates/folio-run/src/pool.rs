@@ -146,7 +146,7 @@ impl Pool {
         state.waiters.push_back(sender);
         self.waiting.store(state.waiters.len(), Ordering::Release);
         let mut patience = self.plan.limits.timeout;
-        if state.workers.is_empty() {
+        if !state.workers.iter().any(|worker| worker.takes_more()) {
             // Loading has a limit of its own; what a request may take begins when it has a worker.
             patience += LOAD_MAX;
             self.host.counts.cold.fetch_add(1, Ordering::Relaxed);

@@ -63,7 +63,12 @@ impl Requests {
     pub(super) fn asking(&self, claimed: Option<RequestId>) -> (Option<RequestId>, Lineage) {
         let known = self.known();
         if let Some((id, found)) = claimed.and_then(|id| known.find(id)) {
-            return (Some(*id), found.clone());
+            let mut found = found.clone();
+            // What goes on after its request, such as a thread that serves all, is of the present.
+            if let Some((_, now)) = known.now_instead_of(id) {
+                found.release = now.release.clone();
+            }
+            return (Some(*id), found);
         }
         let furthest = furthest(known.active.iter());
         let only = furthest.filter(|(id, _)| known.active.iter().all(|(other, _)| other == id));
@@ -77,6 +82,12 @@ impl Requests {
 }
 
 impl Known {
+    /// The request that came furthest of those in hand, unless one is among them that is asked about.
+    fn now_instead_of(&self, id: &RequestId) -> Option<&Entry> {
+        let is_over = self.active.iter().all(|(active, _)| active != id);
+        furthest(self.active.iter()).filter(|_| is_over)
+    }
+
     fn find(&self, id: RequestId) -> Option<&Entry> {
         let same = |known: &&Entry| known.0 == id;
         let active = furthest(self.active.iter().filter(same));
@@ -127,6 +138,19 @@ mod tests {
         let other = begin(3, 4);
         assert_eq!(asking(Some(RequestId(1))), (Some(RequestId(1)), 2), "also beside another's");
         drop(other);
+    }
+
+    #[test]
+    fn what_goes_on_after_its_request_is_of_the_present() {
+        let requests = Arc::new(Requests::default());
+        let begin = |id| requests.begin(RequestId(id), Lineage::default());
+        let present = || requests.known().now_instead_of(&RequestId(1)).map(|(id, _)| id.0);
+        let (first, second) = (begin(1), begin(2));
+        assert_eq!(present(), None, "it is not over");
+        drop(first);
+        assert_eq!(present(), Some(2));
+        drop(second);
+        assert_eq!(present(), None, "there is no other");
     }
 
     #[test]

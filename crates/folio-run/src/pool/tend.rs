@@ -23,6 +23,9 @@ impl Pool {
         let mut state = self.lock();
         let kept = Kept::of(&self.plan.limits, state.retired, keep_warm);
         let leaving = state.leave(kept.count, kept.idle);
+        // Those who gave up would still be made workers for.
+        state.waiters.retain(|waiter| !waiter.is_closed());
+        self.waiting.store(state.waiters.len(), Ordering::Release);
         self.refill(&mut state);
         let none = state.workers.is_empty() && state.leaving.is_empty();
         let empty = none && state.starting == 0 && state.waiters.is_empty();

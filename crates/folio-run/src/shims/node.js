@@ -490,10 +490,11 @@ function explainDenial(denial) {
   }
   require('node:module').syncBuiltinESMExports();
   // Paths have no port: other sockets of the same jail are there.
-  const isOurs = (error) => error.syscall === 'getaddrinfo' || error.syscall === 'connect' && error.port !== undefined;
+  const isOurs = (error) => error?.syscall === 'getaddrinfo' || error?.syscall === 'connect' && error.port !== undefined;
+  const areOurs = (errors) => Array.isArray(errors) && errors.length > 0 && errors.every(isOurs);
   const { _destroy } = net.Socket.prototype;
   net.Socket.prototype._destroy = function (error, done) {
-    if (error && (isOurs(error) || error.errors?.every(isOurs))) tell(error);
+    if (error && (isOurs(error) || areOurs(error.errors))) tell(error);
     return _destroy.call(this, error, done);
   };
 }

@@ -1375,7 +1375,7 @@ def attribute_calls():
         return submit(self, work_attributed, _asking.get(), work, args, named)
 
     def start_attributed(self):
-        run, asking = self.run, _asking.get()
+        own, run, asking = self.__dict__.get("run"), self.run, _asking.get()
 
         def run_attributed():
             # A thread that holds on to what holds on to it would stay until the collector comes by.
@@ -1384,7 +1384,14 @@ def attribute_calls():
             run()
 
         self.run = run_attributed
-        start(self)
+        try:
+            start(self)
+        except BaseException:
+            # It was not started, and may be tried again.
+            self.__dict__.pop("run", None)
+            if own is not None:
+                self.run = own
+            raise
 
     HTTPConnection.endheaders = attributed
     ThreadPoolExecutor.submit = submit_attributed
