@@ -6,7 +6,8 @@ use folio_core::apply::{
 use folio_core::history::Moment;
 use folio_core::object::identity;
 use folio_core::ports::Page;
-use folio_core::request::{ContentRef, Expect};
+use folio_core::release::Late;
+use folio_core::request::{Caller, ContentRef, Expect, Releasing};
 use folio_core::view::Done;
 use folio_core::{Explain, Folio};
 use folio_kinds::spec::ASKED;
@@ -15,7 +16,7 @@ use folio_testkit::sample;
 use serde_json::{Value, json};
 
 use crate::serving::gated;
-use crate::world::{World, app, world};
+use crate::world::{World, app, request, world};
 
 fn owner(uid: &str) -> Owner {
     Owner { uid: uid.to_owned(), name: uid.to_owned() }
@@ -41,18 +42,20 @@ fn document(at: &str, manifest: Value) -> Document {
 }
 
 async fn apply(world: &World, uid: &str, documents: Vec<Document>) -> Result<Done<Applied>, Error> {
-    let (form, rest, others) = (Form::Versions, Rest::Delete, Others::Refuse);
-    let apply = Apply {
+    world.folio.apply(&world.caller, &app(), asking(uid, documents), Run::Real).await
+}
+
+fn asking(uid: &str, documents: Vec<Document>) -> Apply {
+    Apply {
         deployment: owner(uid),
         documents,
         known: Vec::new(),
         unread: Vec::new(),
         base: None,
-        form,
-        rest,
-        others,
-    };
-    world.folio.apply(&world.caller, &app(), apply, Run::Real).await
+        form: Form::Versions,
+        rest: Rest::Delete,
+        others: Others::Refuse,
+    }
 }
 
 fn changed(applied: &Applied) -> Vec<(Kind, &str, Outcome)> {
@@ -488,6 +491,15 @@ async fn a_rollback_makes_the_whole_app_what_it_was_as_one_entry() {
         back.result.remarks,
         ["function `later` came later and stays", "package `late` came later and stays"]
     );
+    let owned = folio.deployed(&app(), Some("a")).await.unwrap();
+    let names =
+        |kind| owned.iter().filter(move |unit| unit.kind == kind).map(|unit| unit.name.as_str());
+    assert_eq!(
+        names(Kind::Function).collect::<Vec<_>>(),
+        ["bar", "foo", "later"],
+        "what is made again, too"
+    );
+    assert_eq!(names(Kind::Trigger).collect::<Vec<_>>(), ["r"]);
     let now: Vec<_> = content(&world, Moment::Now).await;
     let now: Vec<_> =
         now.into_iter().filter(|(_, name, _)| name != "late" && name != "later").collect();
@@ -648,7 +660,7 @@ async fn weights_that_are_not_all_of_it_are_said_to_be() {
     } });
     let wrong = apply(&world, "a", vec![document("r", route)]).await;
     let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
-    assert!(faults[0].what.ends_with("sum to 100, and these sum to 90"), "{faults:?}");
+    assert!(faults[0].what.ends_with("that sum to 100, found a sum of 90"), "{faults:?}");
 }
 
 #[tokio::test]
@@ -669,4 +681,122 @@ async fn a_timer_that_never_comes_is_said_with_the_rest() {
     assert!(faults[0].what.contains("no cron expression"), "{faults:?}");
     let right = vec![code, function("foo", "code"), timer("@every 5m")];
     assert_eq!(apply(&world, "a", right).await.unwrap().result.units.len(), 3);
+}
+
+#[tokio::test]
+async fn a_trigger_may_name_an_alias_that_the_same_apply_makes() {
+    let world = world().await;
+    let folio = &world.folio;
+    let with = |name: &'static str| async move {
+        vec![
+            package(folio, "code", "one").await,
+            function("foo", "code"),
+            alias("prod", json!({ "functionName": "foo" })),
+            route("r", "/r", name),
+        ]
+    };
+    let wrong = apply(&world, "a", with("foo@test").await).await;
+    let Err(Error::Faults(faults)) = wrong else { panic!("{wrong:?}") };
+    assert!(faults[0].what.contains("leads nowhere"), "{faults:?}");
+    apply(&world, "a", with("foo@prod").await).await.unwrap();
+    let route = folio.show_route(&app(), &"r".parse().unwrap()).await.unwrap();
+    assert_eq!(route.spec.targets[0].function.to_string(), "foo@prod");
+    assert!(!apply(&world, "a", with("foo@prod").await).await.unwrap().changed);
+}
+
+#[tokio::test]
+async fn what_goes_with_a_unit_is_said() {
+    let world = world().await;
+    let folio = &world.folio;
+    let documents = vec![package(folio, "code", "one").await, function("foo", "code")];
+    let id = apply(&world, "a", documents).await.unwrap().result.id.unwrap();
+    world.publish(&crate::world::function("foo"), request(world.code("two").await)).await.unwrap();
+    world.point("foo", "mine", id.as_str()).await;
+    let gone = apply(&world, "a", vec![]).await.unwrap().result;
+    let versions: Vec<_> = gone.units.iter().map(|unit| (unit.kind, unit.versions)).collect();
+    assert_eq!(versions, [(Kind::Function, 2), (Kind::Package, 1)]);
+    let pointers: Vec<_> = gone.pointers.iter().map(|it| (it.name.as_str(), it.what)).collect();
+    assert_eq!(pointers, [("foo@mine", Outcome::Deleted)]);
+}
+
+#[tokio::test]
+async fn an_alias_of_a_function_that_is_being_built_waits_and_is_not_said_to_be_made() {
+    let world = world().await;
+    let folio = &world.folio;
+    let source = sample::file(folio, "main.js", "one").await;
+    let manifest = json!({ "kind": "Package", "metadata": { "name": "code" },
+        "spec": { "environment": { "name": "nodejs" }, "buildcmd": "./build.sh" } });
+    let built = Document { source: Some(source), ..document("code", manifest) };
+    let prod = alias("prod", json!({ "functionName": "foo" }));
+    let done = apply(&world, "a", vec![built, function("foo", "code"), prod]).await.unwrap();
+    assert_eq!(done.result.pointers, []);
+    let waiting: Vec<_> = done.result.waiting.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(waiting, ["foo@prod"]);
+    assert!(done.result.remarks[0].contains("until foo is built"), "{:?}", done.result.remarks);
+}
+
+#[tokio::test]
+async fn an_alias_of_what_is_only_a_draft_waits_for_a_version() {
+    let world = world().await;
+    let folio = &world.folio;
+    let documents = vec![
+        package(folio, "code", "one").await,
+        function("foo", "code"),
+        alias("prod", json!({ "functionName": "foo" })),
+    ];
+    let drafts = Apply { form: Form::Drafts, ..asking("a", documents.clone()) };
+    let done = folio.apply(&world.caller, &app(), drafts, Run::Real).await.unwrap();
+    assert_eq!((done.result.units.len(), done.result.pointers.len()), (2, 0));
+    assert!(
+        done.result.remarks[0].contains("until foo has a version"),
+        "{:?}",
+        done.result.remarks
+    );
+    let versions = apply(&world, "a", documents).await.unwrap().result;
+    assert_eq!(versions.pointers.len(), 1);
+}
+
+#[tokio::test]
+async fn an_alias_of_another_deployments_function_is_left_to_it() {
+    let world = world().await;
+    let folio = &world.folio;
+    let documents = vec![package(folio, "code", "one").await, function("foo", "code")];
+    apply(&world, "a", documents).await.unwrap();
+    let prod = || vec![alias("prod", json!({ "functionName": "foo" }))];
+    let refused = apply(&world, "b", prod()).await;
+    let Err(Error::Foreign { faults, .. }) = refused else { panic!("{refused:?}") };
+    assert!(faults[0].what.contains("`foo`, which belongs to deployment `a`"), "{faults:?}");
+    assert_eq!(shares(&world, "foo").await, []);
+    let adopting = Apply { others: Others::Adopt, ..asking("b", prod()) };
+    folio.apply(&world.caller, &app(), adopting, Run::Real).await.unwrap();
+    assert_eq!(shares(&world, "foo").await, [(1, 10_000)]);
+}
+
+#[tokio::test]
+async fn what_was_kept_back_is_released_with_a_pointer_that_moves() {
+    let world = world().await;
+    let folio = &world.folio;
+    let documents = |weight: u32| async move {
+        let split = json!({
+            "functionName": "foo", "version": "1", "weight": weight, "secondaryVersion": "2",
+        });
+        let code = package(folio, "code", "two").await;
+        vec![code, function("foo", "code"), alias("prod", split)]
+    };
+    let code = package(folio, "code", "one").await;
+    apply(&world, "a", vec![code, function("foo", "code")]).await.unwrap();
+    let code = package(folio, "code", "two").await;
+    let held = Caller { releasing: Releasing::Hold, ..world.caller.clone() };
+    let asked = asking("a", vec![code, function("foo", "code")]);
+    let kept = folio.apply(&held, &app(), asked, Run::Real).await.unwrap().result.id.unwrap();
+    let done = apply(&world, "a", documents(90).await).await.unwrap().result;
+    assert_eq!((done.pointers.len(), done.late), (1, Some(Late::Released(kept))));
+    let entry = folio.log(&app(), None, 1).await.unwrap().pop().unwrap();
+    assert!(
+        entry.entry.message.starts_with("apply a; release app version"),
+        "{}",
+        entry.entry.message
+    );
+    let done = apply(&world, "a", documents(80).await).await.unwrap().result;
+    assert_eq!((done.pointers.len(), done.late), (1, None));
 }

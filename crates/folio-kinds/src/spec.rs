@@ -20,7 +20,7 @@ pub mod write;
 
 use hub::Value;
 
-pub use self::habits::{Taken, Written, taken, written};
+pub use self::habits::{METADATA, Taken, Written, taken, written};
 pub use self::lasting::{LAST_APPLIED, lasting};
 pub use self::namespaces::{Stray, move_into, strays};
 pub use self::parts::{Part, Words, path_of};

@@ -193,7 +193,9 @@ pub(crate) fn unknown_fields(
         let mut unknown = metadata::unknown(value);
         if !target.resource.group.is_empty() {
             let written = spec::written(value.clone()).ok().flatten();
-            unknown.extend(written.into_iter().flat_map(|written| written.unknown));
+            let more = written.into_iter().flat_map(|written| written.unknown);
+            let more: Vec<_> = more.filter(|field| !unknown.contains(field)).collect();
+            unknown.extend(more);
         }
         unknown
     };

@@ -22,6 +22,25 @@ pub struct Written {
 /// The groups whose kinds are known, so that any other is misspelt.
 const GROUPS: [&str; 2] = ["fission.io/", "folio.dev/"];
 
+/// The members that metadata has.
+pub const METADATA: [&str; 15] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "managedFields",
+];
+
 /// Kinds of Fission that folio leaves alone.
 const FISSION_ONLY: [&str; 2] = ["Recorder", "Workflow"];
 
@@ -57,9 +76,14 @@ pub fn written(value: Value) -> Result<Option<Written>, ManifestError> {
     let Some(schema) = Schema::of(kind.name, &version) else {
         return Err(ManifestError::UnknownVersion { kind: kind.name, version });
     };
+    let mut unknown = Vec::new();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        *metadata = renamed(std::mem::take(metadata), &METADATA);
+        let foreign = metadata.keys().filter(|key| !METADATA.contains(&key.as_str()));
+        unknown.extend(foreign.map(|key| join("metadata", key)));
+    }
     fill(kind.name, &version, &mut object);
     take_marks(&mut object);
-    let mut unknown = Vec::new();
     for (key, value) in &mut object {
         let own = match schema.shape() {
             Shape::Object(properties) => properties.into_iter().find(|own| own.name == key),
@@ -154,6 +178,10 @@ fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
             item.insert("namespace".to_owned(), "".into());
         }
     }
+    let variables = spec.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case("env"));
+    if let Some((_, Value::Array(variables))) = variables {
+        variables.iter_mut().for_each(take_variable);
+    }
     if matches!(kind, "Function" | "Package") {
         let environment = spec.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case("environment"));
         if let Some((_, Value::Object(environment))) = environment
@@ -161,6 +189,17 @@ fn fill(kind: &str, version: &str, object: &mut Map<String, Value>) {
         {
             environment.retain(|key, _| !key.eq_ignore_ascii_case("namespace"));
             environment.insert("namespace".to_owned(), "".into());
+        }
+    }
+}
+
+/// A variable as a container has it; no schema describes it.
+fn take_variable(variable: &mut Value) {
+    let Value::Object(entries) = variable else { return };
+    *entries = renamed(std::mem::take(entries), &["name", "value", "valueFrom"]);
+    for key in ["name", "value"] {
+        if let Some(value @ (Value::Number(_) | Value::Bool(_))) = entries.get_mut(key) {
+            *value = value.to_string().into();
         }
     }
 }
@@ -250,6 +289,21 @@ mod tests {
         assert_eq!(value["spec"]["functionTimeout"], 5);
         assert_eq!(written.unknown, ["spec.functionName"]);
         written.manifest.store().unwrap();
+    }
+
+    #[test]
+    fn what_no_schema_describes_is_taken_the_same_way() {
+        let written = check(json!({
+            "kind": "Function",
+            "metadata": {"Name": "hello", "LABELS": {"a": 1}, "lables": {"b": "c"}},
+            "spec": {"env": [{"Name": "PORT", "Value": 8080}, {"name": "ON", "value": true}]},
+        }));
+        let value = written.manifest.as_value();
+        let expected = json!({"name": "hello", "labels": {"a": "1"}, "lables": {"b": "c"}});
+        assert_eq!(value["metadata"], expected);
+        let expected = json!([{"name": "PORT", "value": "8080"}, {"name": "ON", "value": "true"}]);
+        assert_eq!(value["spec"]["env"], expected);
+        assert_eq!(written.unknown, ["metadata.lables"]);
     }
 
     #[test]

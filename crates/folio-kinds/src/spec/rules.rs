@@ -52,8 +52,35 @@ pub(crate) fn check(kind: &str, version: &str, manifest: &Value, found: &mut Vec
         "Package" => {
             ["source", "deployment"].iter().for_each(|side| archive(manifest, side, found));
         }
+        "HTTPTrigger" | "TimeTrigger" | "MessageQueueTrigger" | "KubernetesWatchTrigger" => {
+            found.extend(reference(manifest));
+        }
         _ => {}
     }
+}
+
+/// What is wrong with the function that a trigger names.
+fn reference(manifest: &Value) -> Option<Mismatch> {
+    let reference = manifest.pointer("/spec/functionref")?;
+    let text = |key: &str| reference[key].as_str().filter(|text| !text.is_empty());
+    let path = |key: &str| format!("spec.functionref.{key}");
+    if text("type") == Some("function-weights") {
+        let weights = reference["functionweights"].as_object().into_iter().flatten();
+        let weights: Vec<_> = weights.filter_map(|(_, weight)| weight.as_i64()).collect();
+        let sum = weights.iter().fold(0_i64, |sum, weight| sum.saturating_add(*weight));
+        let is_whole = sum == 100 && weights.iter().all(|weight| (0..=100).contains(weight));
+        return (!is_whole).then(|| Mismatch {
+            path: path("functionweights"),
+            expected: "percents between 0 and 100 that sum to 100".to_owned(),
+            found: format!("a sum of {sum}"),
+        });
+    }
+    let (alias, version) = (text("alias")?, text("version")?);
+    Some(Mismatch {
+        path: path("version"),
+        expected: format!("nothing, since `alias` says `{alias}` already"),
+        found: format!("\"{version}\""),
+    })
 }
 
 /// Adds what is wrong with the labels and annotations of a manifest, of whatever version.
@@ -221,6 +248,30 @@ mod tests {
             environment(-1),
             &["spec.version: expected a number that is not negative, found -1"],
         );
+    }
+
+    #[test]
+    fn every_trigger_names_one_thing_or_shares_that_are_all_of_it() {
+        for (kind, more) in [
+            ("HTTPTrigger", json!({ "relativeurl": "/a" })),
+            ("TimeTrigger", json!({ "cron": "@daily" })),
+            ("MessageQueueTrigger", json!({ "messageQueueType": "nats-jetstream", "topic": "a" })),
+            ("KubernetesWatchTrigger", json!({ "namespace": "default", "type": "POD" })),
+        ] {
+            let with = |reference: Value| {
+                let mut spec = more.clone();
+                spec["functionref"] = reference;
+                spec
+            };
+            let both = json!({ "type": "name", "name": "a", "alias": "b", "version": "c" });
+            let expected = "spec.functionref.version: expected nothing, since `alias` says `b` already, found \"c\"";
+            check(kind, with(both), &[expected]);
+            let shares = |b: u32| json!({ "type": "function-weights", "name": "", "functionweights": { "a": 60, "b": b } });
+            let expected = "spec.functionref.functionweights: \
+                expected percents between 0 and 100 that sum to 100, found a sum of 90";
+            check(kind, with(shares(30)), &[expected]);
+            check(kind, with(shares(40)), &[]);
+        }
     }
 
     #[test]

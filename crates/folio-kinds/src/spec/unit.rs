@@ -70,14 +70,6 @@ fn in_fissions_words(manifest: &Manifest, why: &str) -> Option<String> {
         "HTTPTrigger" if lacks("path") => Some(
             "spec: it has neither `relativeurl` nor `prefix`, so nothing leads to it".to_owned(),
         ),
-        "HTTPTrigger" if lacks("targets") => {
-            let weights = value["spec"]["functionref"]["functionweights"].as_object()?;
-            let sum: i64 = weights.values().filter_map(Value::as_i64).sum();
-            Some(format!(
-                "spec.functionref.functionweights: the weights are percents between 0 and 100 that \
-                 sum to 100, and these sum to {sum}"
-            ))
-        }
         "Environment" if lacks("runtime") => {
             let image = value["spec"]["runtime"]["image"].as_str().unwrap_or_default();
             Some(format!(

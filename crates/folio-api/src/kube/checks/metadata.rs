@@ -112,6 +112,6 @@ fn types(metadata: &Value) -> Result<(), Status> {
 /// The members of an object's metadata that nobody knows.
 pub(super) fn unknown(object: &Value) -> Vec<String> {
     let members = object["metadata"].as_object().into_iter().flat_map(|members| members.keys());
-    let unknown = members.filter(|key| METADATA.iter().all(|(known, _)| known != key));
+    let unknown = members.filter(|key| !folio_kinds::spec::METADATA.contains(&key.as_str()));
     unknown.map(|key| format!("metadata.{key}")).collect()
 }
