@@ -8,7 +8,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser};
 use folio_core::Settings;
 use folio_core::ports::SystemClock;
@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use self::story::{Scene, Step};
 use crate::cli::Cli;
 use crate::config::Config;
+use crate::problem::Problem;
 use crate::serve::{Opening, Secured, Server, ServerLimits, running};
 use crate::vault::FileVault;
 use crate::{command, http, output};
@@ -32,6 +33,8 @@ pub(crate) struct Demo {
 
 /// Tells the story.
 pub(crate) async fn run(demo: Demo) -> Result<()> {
+    // Listened to from the beginning, so that whenever it ends, the directory goes.
+    let ended = ended()?;
     let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
     let data = directory.path().join("data");
     story::write_files(directory.path())?;
@@ -52,15 +55,6 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         nats: None,
         doors: folio_gateway::Settings::default(),
     };
-    // Listened to from the beginning, so that whenever it ends, the directory goes.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let ended = async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
     let server = Server::open(&data, opening).await?;
     let config = Config { url: Some(server.url()?), data: Some(data), ..Config::default() };
     let gateway = server.gateway_url()?;
@@ -73,7 +67,7 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
         let mut ended = pin!(ended);
         let told = tokio::select! {
             told = tell(&config, &gateway, &demo, directory.path()) => told,
-            () = &mut ended => Err(anyhow!("the demo was ended before its end")),
+            () = &mut ended => Err(Problem::new("the demo was ended before its end").hint("`folio demo` tells it from the beginning").into()),
         };
         if demo.keep && told.is_ok() {
             ended.await;
@@ -83,6 +77,20 @@ pub(crate) async fn run(demo: Demo) -> Result<()> {
     };
     let (served, told) = tokio::join!(serving, telling);
     told.and(served)
+}
+
+/// Resolves once somebody wants it to end: by a key, by the system, or by closing the terminal.
+fn ended() -> Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    })
 }
 
 async fn tell(config: &Config, gateway: &str, demo: &Demo, directory: &Path) -> Result<()> {

@@ -14,7 +14,7 @@ use folio_core::{Folio, Settings};
 use folio_store::DataDirectory;
 
 use crate::config;
-use crate::output::while_reading;
+use crate::output::{Progress, while_reading};
 use crate::problem::{Problem, explained};
 
 const COPY_TRIES: usize = 3;
@@ -92,8 +92,10 @@ async fn copy_checked(from: &Path, to: &Path) -> Result<()> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let total = bytes_below(&from.join("folio.db")) + bytes_below(&from.join("blobs"));
-        match while_reading("copying", Some(total), DataDirectory::copy(from, to)).await {
+        let total = Progress::total(|| {
+            bytes_below(&from.join("folio.db")) + bytes_below(&from.join("blobs"))
+        });
+        match while_reading("copying", total, DataDirectory::copy(from, to)).await {
             Err(StoreError::Conflict { .. }) if tries < COPY_TRIES => fs::remove_dir_all(to)?,
             Err(StoreError::Conflict { what }) => {
                 let problem = Problem::new(format!("{what} is missing in `{}`", from.display()));

@@ -154,7 +154,7 @@ fn nobody_else_suffers_from_a_function_that_forks_without_end() {
 #[test]
 fn nobody_else_suffers_from_a_function_that_exhausts_its_memory() {
     let wild =
-        Wild { environment: "nodejs", code: EXHAUSTS, flags: "--memory 128MiB --timeout 60s" };
+        Wild { environment: "nodejs", code: EXHAUSTS, flags: "--memory 128MiB --timeout 50s" };
     let session = village(&wild);
     // The second one finds no worker, because the first took it along.
     for answer in meanwhile(&session, &["GET /wild", "GET /wild"]) {

@@ -179,7 +179,10 @@ async fn plan(session: &Session, command: Plan) -> Result<()> {
                 let PlanView { plan, expiry, tags_over_limit } = &done.result;
                 let expiry = super::release::expiry(expiry);
                 let over = tags_over_limit.map(|tags| {
-                    format!("over limit: {tags} tags, the plan allows {}", plan.tagged)
+                    format!(
+                        "over limit: {tags} tags, the plan allows {}; remove some with `folio release untag`",
+                        plan.tagged
+                    )
                 });
                 let more = Some(expiry).filter(|expiry| !expiry.is_empty()).into_iter().chain(over);
                 std::iter::once(granted(plan)).chain(more).collect::<Vec<_>>().join("\n")

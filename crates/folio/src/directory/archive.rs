@@ -14,7 +14,7 @@ use crate::output::Progress;
 /// Packs a directory; durable when this returns.
 pub(super) fn pack(directory: &Path, file: &Path) -> Result<()> {
     let archive = File::options().write(true).create_new(true).mode(0o600).open(file)?;
-    let progress = Progress::bytes("packing", Some(bytes_below(directory)));
+    let progress = Progress::bytes("packing", Progress::total(|| bytes_below(directory)));
     let mut builder = tar::Builder::new(BufWriter::new(progress.count(archive)));
     builder.append_dir_all("", directory)?;
     let mut writer = builder.into_inner()?;

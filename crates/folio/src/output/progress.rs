@@ -30,6 +30,11 @@ impl Progress {
         Self::of_bytes(ProgressDrawTarget::stderr(), what, total)
     }
 
+    /// How many bytes there are to be done, if anybody sees it: to count them may take a while.
+    pub(crate) fn total(count: impl FnOnce() -> u64) -> Option<u64> {
+        (!ProgressDrawTarget::stderr().is_hidden()).then(count)
+    }
+
     /// Shows what is waited for, with the last thing that was heard of it.
     pub(crate) fn waiting(what: &str) -> Self {
         let progress =
