@@ -25,7 +25,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use folio_kinds::spec::{Part, Words};
-use folio_model::{AppName, Digest, Kind, Name, Owner, Snapshot, Unit, VersionId, VersionKey};
+use folio_model::{
+    AppName, Digest, Kind, Name, Number, Owner, Snapshot, Unit, VersionId, VersionKey,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -233,6 +235,9 @@ pub struct Applied {
     /// The aliases and canaries that moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pointers: Vec<AppliedPointer>,
+    /// The aliases that stay as they are until their function is built. Once it is, applying again moves them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<AppliedPointer>,
     /// What the deployment took over from another, or from nobody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adopted: Vec<AdoptedUnit>,
@@ -255,6 +260,7 @@ impl Applied {
             id: None,
             units: Vec::new(),
             pointers: Vec::new(),
+            waiting: Vec::new(),
             adopted: Vec::new(),
             unchanged: 0,
             late: None,
@@ -274,6 +280,14 @@ pub struct AppliedUnit {
     pub name: Name,
     /// What became of it.
     pub what: Outcome,
+    /// How many versions were deleted with it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub versions: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A unit that a deployment took over.
@@ -336,6 +350,9 @@ pub struct DeployedUnit {
     /// Its latest version, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionId>,
+    /// Its newest version, as long as that is not built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbuilt: Option<VersionId>,
     /// Whether it has a draft.
     pub draft: bool,
 }
@@ -391,13 +408,11 @@ impl Folio {
                 Some(plan) => plan,
                 None => plan::plan(builder.state, &of, &asked)?,
             };
-            let mut applied = match asked.is_settled_by(&plan) {
-                true => {
-                    let late = late::settle(builder, asked.owner.as_ref())?;
-                    Applied { late, ..plan.outcome(&asked, None) }
-                }
-                false => carry_out::carry_out(builder, &of, plan, &asked)?,
-            };
+            let is_settled = asked.is_settled_by(&plan);
+            let mut applied = carry_out::carry_out(builder, &of, plan, &asked)?;
+            if is_settled {
+                applied.late = late::settle(builder, asked.owner.as_ref())?;
+            }
             applied.remarks.splice(0..0, said.iter().cloned());
             applied.base = base;
             Ok::<_, Error>(applied)
@@ -427,14 +442,19 @@ impl Folio {
             let mut deployed = Vec::new();
             for unit in units.into_iter().filter(Unit::is_visible) {
                 let Some(owner) = unit.owner else { continue };
-                let key = unit.latest.map(|number| VersionKey { unit: unit.uid, number });
-                let latest = key.map(|key| state.version(key)).transpose()?.flatten();
+                let id = |number: Option<Number>| {
+                    let key = number.map(|number| VersionKey { unit: unit.uid, number });
+                    let version = key.map(|key| state.version(key)).transpose()?.flatten();
+                    Ok::<_, StoreError>(version.map(|version| version.id))
+                };
+                let is_built = unit.key.kind != Kind::Package || unit.newest == unit.latest;
                 deployed.push(DeployedUnit {
                     deployment: owner,
                     kind: unit.key.kind,
-                    name: unit.key.name,
-                    version: latest.map(|latest| latest.id),
+                    version: id(unit.latest)?,
+                    unbuilt: if is_built { None } else { id(unit.newest)? },
                     draft: unit.draft.is_some(),
+                    name: unit.key.name,
                 });
             }
             Ok(deployed)

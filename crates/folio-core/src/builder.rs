@@ -118,6 +118,15 @@ impl<'a> Builder<'a> {
         self.change.message = message;
     }
 
+    /// Says one more thing that the change does.
+    pub(crate) fn say_too(&mut self, message: &str) {
+        let before = match self.change.message.as_str() {
+            "" => String::new(),
+            said => format!("{said}; "),
+        };
+        self.change.message = before + message;
+    }
+
     /// Gives the app version an id that was drawn for it and for what it holds.
     pub(crate) fn name_app_version(&mut self, id: VersionId) {
         self.app_version = Some(id);

@@ -53,7 +53,12 @@ pub(super) fn carry_out(
     let routes = routes(wanted);
     let made = Made { versions: &versions, owner: wanted.owner.as_ref(), routes: &routes };
     for step in plan.pointers {
-        applied.remarks.extend(pointers::carry_out(builder, app, step, &made)?);
+        let pointer = step.outcome();
+        if let Some(remark) = pointers::carry_out(builder, app, step, &made)? {
+            applied.pointers.retain(|moved| Some(moved) != pointer.as_ref());
+            applied.waiting.extend(pointer);
+            applied.remarks.push(remark);
+        }
     }
     let name = wanted.owner.as_ref().map_or("manifests", |owner| &owner.name);
     builder.say(match &applied.id {
@@ -153,8 +158,8 @@ fn own(builder: &mut Builder<'_>, unit: &Unit, owner: Option<&Owner>) -> Result<
 
 /// Removes a unit with everything it has.
 pub(super) fn remove(builder: &mut Builder<'_>, doomed: Doomed) -> Result<(), Error> {
-    let Doomed { mut unit, versions } = doomed;
-    for alias in builder.state.aliases(unit.uid)? {
+    let Doomed { mut unit, versions, aliases } = doomed;
+    for alias in aliases {
         let pointer = Pointer::Alias { unit: unit.uid, name: alias.name };
         builder.point(pointer, Some(Place::Versions(alias.weights)), None)?;
     }

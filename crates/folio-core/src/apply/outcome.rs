@@ -4,6 +4,7 @@ use folio_model::{Unit, VersionId};
 
 use super::plan::Plan;
 use super::pointers::PointerStep;
+use super::removal::Doomed;
 use super::{AdoptedUnit, Applied, AppliedUnit, Outcome, Wanted};
 
 impl Plan {
@@ -11,21 +12,20 @@ impl Plan {
     pub(super) fn outcome(&self, wanted: &Wanted, id: Option<VersionId>) -> Applied {
         let changed = self.steps.iter().map(|step| {
             let what = if step.unit.is_some() { Outcome::Updated } else { Outcome::Created };
-            AppliedUnit { kind: step.key.kind, name: step.key.name.clone(), what }
+            AppliedUnit { kind: step.key.kind, name: step.key.name.clone(), what, versions: 0 }
         });
-        let removed = self.removal.units().map(|unit| AppliedUnit {
-            kind: unit.key.kind,
-            name: unit.key.name.clone(),
-            what: Outcome::Deleted,
-        });
+        let removed = self.removal.doomed().map(Doomed::outcome);
+        let gone = self.removal.doomed().flat_map(Doomed::pointers);
+        let moved = self.pointers.iter().filter_map(PointerStep::outcome);
         Applied {
             id,
             units: changed.chain(removed).collect(),
-            pointers: self.pointers.iter().filter_map(PointerStep::outcome).collect(),
+            pointers: moved.chain(gone).collect(),
+            waiting: Vec::new(),
             adopted: self.adopted(wanted),
             unchanged: self.unchanged,
             late: None,
-            remarks: self.removal.remarks.clone(),
+            remarks: self.remarks.clone(),
             base: None,
         }
     }

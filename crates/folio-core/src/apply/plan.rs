@@ -36,6 +36,8 @@ pub(super) struct Plan {
     pub(super) entry: Option<u64>,
     /// How many are as they should be.
     pub(super) unchanged: u64,
+    /// What was left alone, and why.
+    pub(super) remarks: Vec<String>,
 }
 
 /// Units that are there, by name.
@@ -104,6 +106,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
             removal: Removal::default(),
             entry: Some(state.last_entry(app)?),
             unchanged: work.left_alone(),
+            remarks: Vec::new(),
         },
         work,
     };
@@ -120,6 +123,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     planner.foreign.extend(pointers.foreign);
     planner.plan.pointers = pointers.steps;
     planner.plan.unchanged += pointers.unchanged;
+    planner.plan.remarks = pointers.remarks;
     if !planner.faults.is_empty() {
         planner.faults.extend(planner.foreign.into_iter().map(Fault::of_another));
         planner.faults.sort_by_cached_key(|fault| place(&fault.at));
@@ -132,6 +136,7 @@ pub(super) fn plan(state: &dyn State, app: &AppName, wanted: &Wanted) -> Result<
     let mut plan = planner.plan;
     if wanted.rest == Rest::Delete && planner.work.removal {
         plan.removal = removal::plan(state, app, wanted, &planner.wishes)?;
+        plan.remarks.append(&mut plan.removal.remarks);
     }
     Ok(plan)
 }
@@ -235,7 +240,8 @@ impl Planner<'_> {
         let wishes = &self.wanted.wishes;
         let scope = self.wanted.scope;
         let (unread, taken) = (&self.wanted.unread, Taken::Now);
-        let within = Within { app: self.app, scope, unread, taken };
+        let aliases = pointers::aliases(&self.wanted.pointers);
+        let within = Within { app: self.app, scope, unread, taken, aliases };
         self.faults.extend(triggers::faults(self.state, &within, wishes, replaced)?);
         Ok(())
     }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use folio_kinds::spec::{AliasAsked, AskedVersion, CanaryAsked, Part, PointerAsked, Words};
 use folio_model::{
-    AppName, CanaryPlan, CanarySubject, FULL_WEIGHT, Kind, Name, Number, Qualifier, RouteSpec,
-    Share, Snapshot, TriggerSpec, Unit, UnitKey, VersionId, VersionKey, Weights,
+    AppName, CanaryPlan, CanarySubject, FULL_WEIGHT, Kind, Name, Number, Owner, Qualifier,
+    RouteSpec, Share, Snapshot, TriggerSpec, Unit, UnitKey, VersionId, VersionKey, Weights,
 };
 
 use uuid::Uuid;
@@ -89,6 +89,8 @@ pub(super) struct Pointers {
     pub(super) faults: Vec<Fault>,
     pub(super) foreign: Vec<Fault>,
     pub(super) unchanged: u64,
+    /// What waits for something, and for what.
+    pub(super) remarks: Vec<String>,
 }
 
 impl PointerStep {
@@ -110,6 +112,16 @@ impl PointerStep {
             Self::Say(saying) => return saying.of.clone(),
         })
     }
+}
+
+/// The aliases that are asked for, each of its function.
+pub(super) fn aliases(wishes: &[Arc<PointerWish>]) -> BTreeSet<(&Name, &VersionId)> {
+    let asked = wishes.iter().map(|wish| &wish.asked);
+    let alias = asked.filter_map(|asked| match asked {
+        PointerAsked::Alias(asked) => Some((&asked.function, &asked.alias)),
+        PointerAsked::Canary(_) => None,
+    });
+    alias.collect()
 }
 
 /// Plans every pointer that is asked for, given what becomes of units.
@@ -162,6 +174,15 @@ impl Planner<'_> {
         let key = self.key(Kind::Function, &asked.function);
         let unit = self.state.unit(&key)?.filter(Unit::is_visible);
         let made = self.wanted.form == Form::Versions && self.makes(&key);
+        let is_unpublished = unit.as_ref().is_none_or(|unit| unit.newest.is_none());
+        if is_unpublished && self.wanted.form == Form::Drafts && self.asks_for(&asked.function) {
+            self.pointers.remarks.push(format!(
+                "alias {function}@{} waits until {function} has a version; `folio spec version apply` makes one",
+                asked.alias,
+                function = asked.function
+            ));
+            return Ok(());
+        }
         if unit.is_none() && !made {
             if self.is_faulty(&asked.function) {
                 return Ok(());
@@ -178,6 +199,18 @@ impl Planner<'_> {
         {
             let what = format!("'{}' is the id of a version of '{}'", asked.alias, asked.function);
             self.fault(wish, Part::Name, what);
+            return Ok(());
+        }
+        if let Some(owner) = unit.as_ref().and_then(|unit| unit.owner.as_ref())
+            && self.is_of_another(owner)
+            && !self.asks_for(&asked.function)
+        {
+            let (Owner { name, uid }, function) = (owner, &asked.function);
+            let what = format!(
+                "alias `{}` is of function `{function}`, which belongs to deployment `{name}` ({uid})",
+                asked.alias
+            );
+            self.pointers.foreign.push(wish.fault(Part::Function, what));
             return Ok(());
         }
         let shares = match self.shares((unit.as_ref(), made), asked)? {
@@ -209,12 +242,20 @@ impl Planner<'_> {
 
     /// Whether a function has no version only because of something that is wrong with its own manifest.
     fn is_faulty(&self, function: &Name) -> bool {
-        let is_asked = || {
-            let is_it =
-                |wish: &Arc<Wish>| wish.spec.kind() == Kind::Function && wish.name == *function;
-            self.wanted.form == Form::Versions && self.wanted.wishes.iter().any(is_it)
-        };
-        self.wanted.unread.may_have(Kind::Function, function) || is_asked()
+        self.wanted.unread.may_have(Kind::Function, function)
+            || (self.wanted.form == Form::Versions && self.asks_for(function))
+    }
+
+    /// Whether a function is asked for.
+    fn asks_for(&self, function: &Name) -> bool {
+        let is_it = |wish: &Arc<Wish>| wish.spec.kind() == Kind::Function && wish.name == *function;
+        self.wanted.wishes.iter().any(is_it)
+    }
+
+    /// Whether what a deployment owns is none of this one's business.
+    fn is_of_another(&self, owner: &Owner) -> bool {
+        let adopts = self.wanted.others == Others::Adopt;
+        self.wanted.owner.is_some() && !adopts && !self.wanted.owns(Some(owner))
     }
 
     /// Whether the apply makes a version of a unit.

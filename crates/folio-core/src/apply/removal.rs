@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use folio_model::{AppName, Kind, Pointer, Unit, UnitUid, Version, VersionKey};
+use folio_model::{Alias, AppName, Kind, Pointer, Unit, UnitKey, UnitUid, Version, VersionKey};
 
 use super::work::Places;
-use super::{Error, Wanted};
+use super::{AppliedPointer, AppliedUnit, Error, Outcome, PointerKind, Wanted};
 use crate::delete::{self, guard, guard::Leaving};
 use crate::ports::{Page, State, StoreError};
 
@@ -22,6 +22,30 @@ pub(super) struct Removal {
 pub(super) struct Doomed {
     pub(super) unit: Unit,
     pub(super) versions: Vec<Version>,
+    pub(super) aliases: Vec<Alias>,
+}
+
+impl Doomed {
+    /// A unit with everything that goes with it.
+    pub(super) fn of(state: &dyn State, unit: Unit) -> Result<Self, StoreError> {
+        let (versions, aliases) = (state.versions(unit.uid, Page::ALL)?, state.aliases(unit.uid)?);
+        Ok(Self { unit, versions, aliases })
+    }
+
+    /// What becomes of the unit.
+    pub(super) fn outcome(&self) -> AppliedUnit {
+        let UnitKey { kind, name, .. } = self.unit.key.clone();
+        AppliedUnit { kind, name, what: Outcome::Deleted, versions: self.versions.len() as u64 }
+    }
+
+    /// What becomes of what points to its versions.
+    pub(super) fn pointers(&self) -> impl Iterator<Item = AppliedPointer> {
+        self.aliases.iter().map(|alias| AppliedPointer {
+            kind: PointerKind::Alias,
+            name: format!("{}@{}", self.unit.key.name, alias.name),
+            what: Outcome::Deleted,
+        })
+    }
 }
 
 impl Removal {
@@ -29,12 +53,12 @@ impl Removal {
         self.doomed.is_empty()
     }
 
-    /// The units, those first that stand on others.
-    pub(super) fn units(&self) -> impl Iterator<Item = &Unit> {
-        self.doomed.iter().map(|doomed| &doomed.unit)
+    /// What goes, units first that stand on others.
+    pub(super) fn doomed(&self) -> impl Iterator<Item = &Doomed> {
+        self.doomed.iter()
     }
 
-    /// The units with their versions, those first that stand on others.
+    /// What goes, units first that stand on others.
     pub(super) fn into_doomed(self) -> Vec<Doomed> {
         self.doomed
     }
@@ -60,10 +84,10 @@ pub(super) fn plan(
     let mut removal = Removal::default();
     go.sort_by_key(|unit| std::cmp::Reverse(unit.key.kind.need()));
     for unit in go {
-        let versions = state.versions(unit.uid, Page::ALL)?;
-        match still_used(state, &unit, &versions, &stay)? {
+        let doomed = Doomed::of(state, unit)?;
+        match still_used(state, &doomed, &stay)? {
             Some(remark) => removal.remarks.push(remark),
-            None => removal.doomed.push(Doomed { unit, versions }),
+            None => removal.doomed.push(doomed),
         }
     }
     refuse_if_used(state, &removal, &stay)?;
@@ -73,8 +97,7 @@ pub(super) fn plan(
 /// Why a package has to stay: a function that stays was published with it.
 fn still_used(
     state: &dyn State,
-    unit: &Unit,
-    versions: &[Version],
+    Doomed { unit, versions, .. }: &Doomed,
     stay: &BTreeSet<UnitUid>,
 ) -> Result<Option<String>, StoreError> {
     if unit.key.kind != Kind::Package {
@@ -101,14 +124,13 @@ fn refuse_if_used(
     stay: &BTreeSet<UnitUid>,
 ) -> Result<(), Error> {
     let mut leaving = Leaving::default();
-    for Doomed { unit, versions } in &removal.doomed {
+    for Doomed { unit, versions, aliases } in &removal.doomed {
         let keys =
             versions.iter().map(|version| VersionKey { unit: unit.uid, number: version.number });
         leaving.versions.extend(keys);
-        let aliases = state.aliases(unit.uid)?.into_iter();
-        let aliases: Vec<_> =
-            aliases.map(|alias| Pointer::Alias { unit: unit.uid, name: alias.name }).collect();
-        leaving.pointers.extend(aliases.iter().cloned());
+        let aliases = aliases.iter().map(|alias| alias.name.clone());
+        let aliases = aliases.map(|name| Pointer::Alias { unit: unit.uid, name });
+        leaving.pointers.extend(aliases.clone());
         leaving.gone.extend(aliases);
         leaving.units.insert(unit.uid);
         leaving.drafts.insert(unit.uid);
@@ -123,7 +145,7 @@ fn refuse_if_used(
     if referrers.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = removal.units().map(|unit| unit.key.to_string()).collect();
+    let names: Vec<_> = removal.doomed().map(|doomed| doomed.unit.key.to_string()).collect();
     let several = names.len() > 1;
     Err(delete::Error::InUse { what: names.join(", "), several, referrers }.into())
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use folio_kinds::spec::Words;
 use folio_model::{
-    AppName, AppVersion, Digest, Draft, Kind, Name, Number, Origin, Placement, Snapshot, Unit,
-    UnitKey, UnitUid, VersionId, VersionKey,
+    AppName, AppVersion, Digest, Draft, Kind, Name, Number, Origin, Owner, Placement, Snapshot,
+    Unit, UnitKey, UnitUid, VersionId, VersionKey,
 };
 
 use super::carry_out::{free_id, publish, remove};
@@ -21,7 +21,7 @@ use super::triggers::{self, Taken, Within};
 use super::{Applied, AppliedUnit, Error, Fault, Outcome, Run, Scope, Unread, Wish};
 use crate::builder::Builder;
 use crate::history::{self, Moment};
-use crate::ports::{Page, State, StoreError};
+use crate::ports::{State, StoreError};
 use crate::request::Caller;
 use crate::view::{self, Done};
 use crate::{Folio, code, publish as publishing};
@@ -30,6 +30,8 @@ use crate::{Folio, code, publish as publishing};
 struct Rollback {
     to: VersionId,
     steps: Vec<Step>,
+    /// Whose those were that are gone.
+    owners: HashMap<UnitKey, Owner>,
     /// Drafts that are to be what they were.
     drafts: Vec<(UnitKey, Option<Draft>)>,
     /// Triggers and static items that came later.
@@ -76,15 +78,16 @@ impl Rollback {
         let stepped: BTreeSet<&UnitKey> = self.steps.iter().map(|step| &step.key).collect();
         let drafted = self.drafts.iter().map(|(key, _)| (key, Outcome::Updated));
         let drafted = drafted.filter(|(key, _)| !stepped.contains(key));
-        let gone = self.doomed.iter().map(|doomed| (&doomed.unit.key, Outcome::Deleted));
+        let gone = self.doomed.iter().map(Doomed::outcome);
         let unit = |(key, what): (&UnitKey, Outcome)| AppliedUnit {
             kind: key.kind,
             name: key.name.clone(),
             what,
+            versions: 0,
         };
         Applied {
             id,
-            units: made.chain(drafted).chain(gone).map(unit).collect(),
+            units: made.chain(drafted).map(unit).chain(gone).collect(),
             unchanged: self.unchanged,
             remarks: self.remarks.clone(),
             ..Applied::nothing()
@@ -105,6 +108,7 @@ fn plan(state: &dyn State, app: &AppName, moment: &Moment) -> Result<Rollback, E
         rollback: Rollback {
             to: id,
             steps: Vec::new(),
+            owners: HashMap::new(),
             drafts: Vec::new(),
             doomed: Vec::new(),
             unchanged: 0,
@@ -167,6 +171,8 @@ impl Planner<'_> {
         }
         if unit.is_none() {
             publishing::check_new_name(self.state, key)?;
+            let owner = self.state.owner(was.uid)?;
+            self.rollback.owners.extend(owner.map(|owner| (key.clone(), owner)));
         }
         let past = self.past(was.uid, number)?;
         let uses = match &snapshot {
@@ -273,8 +279,7 @@ impl Planner<'_> {
                 units.filter(|unit| unit.is_visible() && !then.contains(&(kind, &unit.key.name)))
             {
                 if matches!(kind, Kind::Trigger | Kind::Static) {
-                    let versions = self.state.versions(unit.uid, Page::ALL)?;
-                    self.rollback.doomed.push(Doomed { unit, versions });
+                    self.rollback.doomed.push(Doomed::of(self.state, unit)?);
                 } else {
                     self.rollback.remarks.push(format!("{} came later and stays", unit.key));
                 }
@@ -289,7 +294,8 @@ impl Planner<'_> {
         let replaced: BTreeSet<UnitUid> = own.map(|unit| unit.uid).collect();
         let unread = Unread::default();
         let (scope, taken) = (Scope::Manifests, Taken::Before);
-        let within = Within { app: self.app, scope, unread: &unread, taken };
+        let aliases = BTreeSet::new();
+        let within = Within { app: self.app, scope, unread: &unread, taken, aliases };
         let faults = triggers::faults(self.state, &within, &self.wishes, replaced)?;
         if faults.is_empty() { Ok(()) } else { Err(Error::Faults(faults)) }
     }
@@ -305,7 +311,8 @@ fn carry_out(builder: &mut Builder<'_>, rollback: Rollback) -> Result<Applied, E
     let (mut made, mut published) = (HashMap::new(), HashMap::new());
     for step in rollback.steps {
         let key = step.key.clone();
-        published.insert(key, publish(builder, step, None, (&id, &mut made))?);
+        let owner = rollback.owners.get(&key);
+        published.insert(key, publish(builder, step, owner, (&id, &mut made))?);
     }
     for (key, draft) in rollback.drafts {
         let mut unit = match published.remove(&key) {

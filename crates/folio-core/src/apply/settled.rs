@@ -12,9 +12,9 @@ use crate::release::{Late, late};
 use crate::request::{Caller, Run};
 
 impl Wanted {
-    /// Whether everything that is asked for is as it should be.
+    /// Whether every unit that is asked for is as it should be, so that there is no new app version to release.
     pub(super) fn is_settled_by(&self, plan: &Plan) -> bool {
-        plan.is_empty() && !self.asks_for_nothing()
+        !plan.makes_an_app_version() && !self.asks_for_nothing()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use folio_kinds::spec::Part;
 use folio_model::{
     AppName, Kind, Name, Qualifier, RoutePath, RouteSpec, Snapshot, Target, TriggerSpec, UnitKey,
-    UnitUid, VersionKey,
+    UnitUid, VersionId, VersionKey,
 };
 
 use super::plan::place;
@@ -15,7 +15,7 @@ use super::unread::Unread;
 use super::{Error, Fault, Scope, Wish};
 use crate::ports::State;
 use crate::timer::{Schedule, ScheduleError};
-use crate::{resolve, route, trigger};
+use crate::{resolve, route, trigger, view};
 
 /// Where what triggers name may be.
 pub(super) struct Within<'a> {
@@ -23,6 +23,8 @@ pub(super) struct Within<'a> {
     pub(super) scope: Scope,
     pub(super) unread: &'a Unread,
     pub(super) taken: Taken,
+    /// The aliases that are asked for beside the triggers, each of its function: they are checked by themselves.
+    pub(super) aliases: BTreeSet<(&'a Name, &'a VersionId)>,
 }
 
 /// When what is asked for was taken.
@@ -61,9 +63,9 @@ pub(super) fn faults(
             let part = if is_timed { Part::Targets } else { Part::Schedule };
             faults.push(wish.fault(part, what));
         }
-        let senseless = senseless(wish, spec);
-        if !senseless.is_empty() && within.taken == Taken::Now && !stands(state, app, wish)? {
-            faults.extend(senseless);
+        if within.taken == Taken::Now && !senseless(wish, spec, None).is_empty() {
+            let base = standing(state, app, wish)?;
+            faults.extend(senseless(wish, spec, base.as_ref()));
         }
         let TriggerSpec::Http(spec) = spec else { continue };
         if let Err(error) = route::check_patterns(spec) {
@@ -77,22 +79,30 @@ pub(super) fn faults(
     Ok(faults)
 }
 
-/// What makes no sense in a trigger that is to be, and is left as it is in one that was taken once.
-fn senseless(wish: &Wish, spec: &TriggerSpec) -> Vec<Fault> {
+/// What makes no sense in a trigger that is to be, and is left as it is in the one whose place it takes.
+fn senseless(wish: &Wish, spec: &TriggerSpec, base: Option<&TriggerSpec>) -> Vec<Fault> {
     match spec {
         TriggerSpec::Http(spec) => {
-            let path = route::check_path(spec).map_err(|error| (path_of(spec), error));
-            let host = route::check_host(spec).map_err(|error| (Part::Host, error));
+            let base = match base {
+                Some(TriggerSpec::Http(base)) => Some(base),
+                _ => None,
+            };
+            let path = route::check_path(spec, base).map_err(|error| (path_of(spec), error));
+            let host = route::check_host(spec, base).map_err(|error| (Part::Host, error));
             let wrong = [path, host].into_iter().filter_map(Result::err);
             wrong.map(|(part, error)| wish.fault(part, error.to_string())).collect()
         }
-        TriggerSpec::Timer(timer) => match Schedule::parse(&timer.cron, timer.zone.as_deref()) {
-            Err(error @ ScheduleError::Years(_)) => {
-                vec![wish.fault(Part::Schedule, error.to_string())]
+        TriggerSpec::Timer(timer) => {
+            let says_the_same = matches!(base, Some(TriggerSpec::Timer(base))
+                if base.cron == timer.cron && base.zone == timer.zone);
+            match Schedule::parse(&timer.cron, timer.zone.as_deref()) {
+                Err(error @ ScheduleError::Years(_)) if !says_the_same => {
+                    vec![wish.fault(Part::Schedule, error.to_string())]
+                }
+                // Everything else is wrong in any timer.
+                Ok(_) | Err(_) => Vec::new(),
             }
-            // Everything else is wrong in any timer.
-            Ok(_) | Err(_) => Vec::new(),
-        },
+        }
         TriggerSpec::Queue(_) | TriggerSpec::Watch(_) => Vec::new(),
     }
 }
@@ -105,13 +115,17 @@ fn path_of(spec: &RouteSpec) -> Part {
     }
 }
 
-/// Whether a trigger is there just as it is asked for.
-fn stands(state: &dyn State, app: &AppName, wish: &Wish) -> Result<bool, Error> {
+/// The trigger that is there by the name of one that is asked for.
+fn standing(state: &dyn State, app: &AppName, wish: &Wish) -> Result<Option<TriggerSpec>, Error> {
     let key = UnitKey { app: app.clone(), kind: Kind::Trigger, name: wish.name.clone() };
-    let Some(unit) = state.unit(&key)? else { return Ok(false) };
-    let Some(number) = unit.latest else { return Ok(false) };
+    let Some(unit) = state.unit(&key)? else { return Ok(None) };
+    let Some(number) = unit.latest else { return Ok(None) };
     let latest = state.version(VersionKey { unit: unit.uid, number })?;
-    Ok(latest.is_some_and(|latest| latest.snapshot == wish.spec.digest()))
+    let snapshot = latest.map(|latest| view::snapshot(state, latest.snapshot)).transpose()?;
+    Ok(match snapshot {
+        Some(Snapshot::Trigger(spec)) => Some(spec),
+        _ => None,
+    })
 }
 
 /// Why a target leads nowhere, if it does.
@@ -144,8 +158,12 @@ fn lost(
         );
         return Ok(Some(what));
     };
-    if matches!(target.function.at, None | Some(Qualifier::Latest | Qualifier::Draft)) {
-        return Ok(None);
+    match &target.function.at {
+        None | Some(Qualifier::Latest | Qualifier::Draft) => return Ok(None),
+        Some(Qualifier::Named(alias)) if within.aliases.contains(&(name, alias)) => {
+            return Ok(None);
+        }
+        Some(Qualifier::Named(_) | Qualifier::Number(_)) => {}
     }
     Ok(match resolve::resolve(state, app, Kind::Function, &target.function) {
         Ok(_) | Err(resolve::Error::Unready(_)) => None,

@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use folio_model::{
     Alias, Answer, AppName, AppVersion, Binding, BuildRecord, Canary, Change, Digest, DomainName,
-    Entry, Kind, Name, Number, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag,
+    Entry, Kind, Name, Number, Owner, Place, Placement, Pointer, Release, ReleaseId, Snapshot, Tag,
     Target, Timestamp, TokenRecord, TriggerSpec, Unit, UnitKey, UnitUid, Version, VersionId,
     VersionKey,
 };
@@ -177,6 +177,9 @@ pub trait State {
 
     /// A living unit by name.
     fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError>;
+
+    /// Whose a unit is, or was when it was deleted.
+    fn owner(&self, uid: UnitUid) -> Result<Option<Owner>, StoreError>;
 
     /// A living unit by identity.
     fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError>;

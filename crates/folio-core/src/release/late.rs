@@ -95,11 +95,11 @@ pub(crate) fn settle(
     match &owed {
         None => {}
         Some(Late::Released(version)) => {
-            builder.say(format!("release app version {version}"));
+            builder.say_too(&format!("release app version {version}"));
             of_app_version(builder, version.clone())?;
         }
         Some(Late::Live(latest)) => {
-            builder.say(format!("follow the latest release, {latest}"));
+            builder.say_too(&format!("follow the latest release, {latest}"));
             let mut standing = Standing::read(builder.state, builder.app())?;
             let live = Live::only(latest.clone(), LiveMode::Following, builder.at());
             go_live(builder, &mut standing, live)?;

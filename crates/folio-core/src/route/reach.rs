@@ -12,17 +12,16 @@ const LABEL_BYTES_MAX: usize = 63;
 
 /// Refuses what no request reaches in a route that is to be, unless what it takes the place of says the same.
 pub(super) fn check(spec: &RouteSpec, base: Option<&RouteSpec>) -> Result<(), Error> {
-    if base.is_none_or(|base| base.path != spec.path) {
-        check_path(spec)?;
-    }
-    match base {
-        Some(base) if base.host == spec.host => Ok(()),
-        _ => check_host(spec),
-    }
+    check_path(spec, base)?;
+    check_host(spec, base)
 }
 
-/// Refuses a path that holds what ends the path of an address. Who means the character writes its escape.
-pub(crate) fn check_path(spec: &RouteSpec) -> Result<(), Error> {
+/// Refuses a path that holds what ends the path of an address, unless it was there before. Who means the character
+/// writes its escape.
+pub(crate) fn check_path(spec: &RouteSpec, base: Option<&RouteSpec>) -> Result<(), Error> {
+    if base.is_some_and(|base| base.path == spec.path) {
+        return Ok(());
+    }
     let path = spec.path.as_str();
     let Ok(template) = PathTemplate::parse(path) else { return Ok(()) };
     let ends = |text: &String| text.contains(['?', '#']);
@@ -41,8 +40,11 @@ pub(crate) fn check_path(spec: &RouteSpec) -> Result<(), Error> {
     Err(SnapshotError::Path { path: path.to_owned(), why }.into())
 }
 
-/// Refuses a host that is no name as requests carry it.
-pub(crate) fn check_host(spec: &RouteSpec) -> Result<(), Error> {
+/// Refuses a host that is no name as requests carry it, unless it was there before.
+pub(crate) fn check_host(spec: &RouteSpec, base: Option<&RouteSpec>) -> Result<(), Error> {
+    if base.is_some_and(|base| base.host == spec.host) {
+        return Ok(());
+    }
     let Some(host) = &spec.host else { return Ok(()) };
     match fault(host) {
         Some(why) => Err(Error::Host { host: host.clone(), why }),
@@ -78,4 +80,36 @@ fn fault(host: &str) -> Option<&'static str> {
         return None;
     }
     Some("is no host name: labels of letters, digits and inner dashes, with dots between them")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use folio_model::{Bag, RoutePath};
+
+    use super::*;
+
+    fn route(path: &str, host: &str) -> RouteSpec {
+        RouteSpec {
+            host: Some(host.to_owned()),
+            path: RoutePath::Exact(path.to_owned()),
+            methods: BTreeSet::new(),
+            targets: Vec::new(),
+            sticky: None,
+            cors: None,
+            bag: Bag::default(),
+        }
+    }
+
+    #[test]
+    fn what_was_taken_once_stays_as_long_as_it_is_not_changed() {
+        let base = route("/a?b", "*");
+        let other = route("/a?c", "**");
+        assert!(check_path(&base, None).is_err() && check_host(&base, None).is_err());
+        assert!(check(&base, Some(&base)).is_ok());
+        assert!(
+            check_path(&other, Some(&base)).is_err() && check_host(&other, Some(&base)).is_err()
+        );
+    }
 }

@@ -7,9 +7,9 @@ use folio_core::ports::{
     StandingTrigger, State, StoreError,
 };
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
-    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit, UnitKey,
-    UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Owner,
+    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit,
+    UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 
@@ -39,6 +39,10 @@ impl State for Rows {
 
     fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
         self.names.get(key).map_or(Ok(None), |uid| self.unit_by_uid(*uid))
+    }
+
+    fn owner(&self, uid: UnitUid) -> Result<Option<Owner>, StoreError> {
+        Ok(self.units.get(&uid).and_then(|row| row.unit.owner.clone()))
     }
 
     fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {

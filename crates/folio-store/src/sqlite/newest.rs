@@ -7,8 +7,8 @@ use folio_core::ports::{
 };
 use folio_model::{
     Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, EntryHash, Kind, Name, Number,
-    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit,
-    UnitKey, UnitUid, Version, VersionId, VersionKey,
+    Owner, Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord,
+    Unit, UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use uuid::Uuid;
 
@@ -78,6 +78,10 @@ impl State for Newest<'_> {
         let unit = self.seen().unit(key)?;
         self.note(unit.as_ref());
         Ok(unit)
+    }
+
+    fn owner(&self, uid: UnitUid) -> Result<Option<Owner>, StoreError> {
+        self.seen().owner(uid)
     }
 
     fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {

@@ -6,9 +6,9 @@ use folio_core::ports::{
     StandingTrigger, State, StoreError,
 };
 use folio_model::{
-    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Place,
-    Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit, UnitKey,
-    UnitUid, Version, VersionId, VersionKey,
+    Alias, Answer, AppName, AppVersion, BuildRecord, Digest, Entry, Kind, Name, Number, Owner,
+    Place, Placement, Pointer, ReleaseId, Snapshot, Tag, Target, Timestamp, TokenRecord, Unit,
+    UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -49,6 +49,10 @@ impl State for Seen<'_> {
 
     fn unit(&self, key: &UnitKey) -> Result<Option<Unit>, StoreError> {
         units::by_key(self.0, key)
+    }
+
+    fn owner(&self, uid: UnitUid) -> Result<Option<Owner>, StoreError> {
+        units::owner_of(self.0, uid)
     }
 
     fn unit_by_uid(&self, uid: UnitUid) -> Result<Option<Unit>, StoreError> {

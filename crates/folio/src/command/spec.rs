@@ -335,14 +335,7 @@ async fn destroy(session: &Session, command: Destroy) -> Result<()> {
         git: None,
     };
     let done = spec::send(session, &Spec::default(), &wanted).await?;
-    session.output.item(&done, |done| {
-        let app = &wanted.app;
-        let line = |unit: &folio_core::apply::AppliedUnit| {
-            format!("Deleted {} {app}/{}", show::title(unit.kind), unit.name)
-        };
-        let lines: Vec<_> = done.result.units.iter().map(line).collect();
-        if lines.is_empty() { "Nothing to delete.".to_owned() } else { lines.join("\n") }
-    })
+    session.output.item(&done, |done| show::destroyed(&done.result, &wanted.app))
 }
 
 /// The deployment that a directory's own file names, whatever else is in it.

@@ -103,6 +103,11 @@ pub(super) fn after(
     all(conn, sql, params![app.as_str(), kind.as_str(), after, limit], read)
 }
 
+pub(super) fn owner_of(conn: &Connection, uid: UnitUid) -> Result<Option<Owner>, StoreError> {
+    let sql = "SELECT owner, owner_name FROM units WHERE uid = ?1";
+    Ok(one(conn, sql, [uid.0.as_bytes()], |row| owner(row, 0))?.flatten())
+}
+
 pub(super) fn owned(
     conn: &Connection,
     app: &AppName,

@@ -85,6 +85,9 @@ pub async fn a_unit_belongs_to_one_deployment(ledger: &dyn Ledger) {
     assert_eq!(names(owned("b").await), std::slice::from_ref(&other.key));
     world.must(vec![unit.remove()]).await;
     assert_eq!(owned("a").await, []);
+    let gone = unit.uid;
+    let whose = world.look(move |state| state.owner(gone)).await;
+    assert_eq!(whose, owner("a"), "what is gone was somebody's");
     world.must(vec![Edit::RestoreUnit { uid: unit.uid, key: unit.key.clone() }]).await;
     assert_eq!(owned("a").await.first().and_then(|unit| unit.owner.clone()), owner("a"));
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use folio_core::apply::{Applied, Form, Others, Outcome, Rest, Run};
+use folio_core::apply::{Applied, AppliedUnit, DeployedUnit, Form, Others, Outcome, Rest, Run};
 use folio_core::view::Done;
 use folio_kinds::spec::move_into;
 use folio_model::{AppName, Git, Kind, Owner};
 use serde_json::json;
 
 use super::{Applying, owner, show, watch};
+use crate::client::Items;
 use crate::command::{Session, version};
 use crate::output;
 use crate::spec::{self, Labels, Manifest, News, Prepared, Recall, Spec, Wanted, Whose};
@@ -38,23 +39,37 @@ impl Applier<'_> {
     }
 
     pub(super) async fn apply(&self) -> Result<()> {
+        let (deployment, done) = self.once().await?;
+        let Applying { wait, dry_run, .. } = self.applying;
+        if wait && !dry_run {
+            self.wait(&self.session.app(None), (deployment.uid, &done)).await?;
+            if !done.result.waiting.is_empty() {
+                self.once().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the directory as it is now, and says what came of it.
+    async fn once(&self) -> Result<(Owner, Done<Applied>)> {
         let Self { session, applying, .. } = self;
         // Git looks at as many files as we do, so it looks while we do everything else.
         let directory = self.directory.clone();
         let git = tokio::task::spawn_blocking(move || spec::provenance(&directory));
         let app = session.app(None);
-        let done = match self.news(&app).await {
+        let (wanted, done) = match self.news(&app).await {
             Some(news) => {
                 let wanted = self.wanted(news.deployment().clone(), git.await?);
                 warn(news.remarks());
-                match news.apply(session, &wanted).await {
+                let done = match news.apply(session, &wanted).await {
                     Err(error) if spec::is_forgotten(&error) => {
                         let spec = self.read(&app, self.recall())?;
                         let prepared = spec::prepare(session, &spec, wanted.dry_run).await?;
                         self.send(prepared, &wanted).await
                     }
                     sent => sent,
-                }
+                };
+                (wanted, done)
             }
             None => {
                 let spec = self.read(&app, self.recall())?;
@@ -62,17 +77,15 @@ impl Applier<'_> {
                 let prepared = spec::prepare(session, &spec, applying.dry_run).await?;
                 let wanted = self.wanted(deployment, git.await?);
                 warn(&spec.remarks);
-                self.send(prepared, &wanted).await
+                let done = self.send(prepared, &wanted).await;
+                (wanted, done)
             }
         };
         let done = done?;
         warn(&done.result.remarks);
         let dry_run = applying.dry_run;
         session.output.item(&done, |done| show::applied(&done.result, dry_run))?;
-        if applying.wait && !dry_run {
-            self.wait(&app, &done).await?;
-        }
-        Ok(())
+        Ok((wanted.deployment, done))
     }
 
     /// How the directory differs from what was applied of it, if only files of packages do.
@@ -154,15 +167,23 @@ impl Applier<'_> {
         Ok(spec)
     }
 
-    /// Waits until every package that changed is built.
-    async fn wait(&self, app: &AppName, done: &Done<Applied>) -> Result<()> {
-        let built = done
-            .result
-            .units
-            .iter()
-            .filter(|unit| unit.kind == Kind::Package && unit.what != Outcome::Deleted);
-        for unit in built {
-            let id = done.result.id.as_ref().filter(|_| self.form == Form::Versions);
+    /// Waits until every package that changed is built, and those that earlier applies left to be built.
+    async fn wait(&self, app: &AppName, (uid, done): (String, &Done<Applied>)) -> Result<()> {
+        let is_changed =
+            |unit: &&AppliedUnit| unit.kind == Kind::Package && unit.what != Outcome::Deleted;
+        let changed: Vec<_> = done.result.units.iter().filter(is_changed).collect();
+        let id = done.result.id.as_ref().filter(|_| self.form == Form::Versions);
+        for unit in &changed {
+            version::await_build(self.session, (app, &unit.name), id).await?;
+        }
+        if self.form == Form::Drafts {
+            return Ok(());
+        }
+        let path = ["apps", app.as_str(), "deployments"];
+        let owned: Items<DeployedUnit> = self.session.client.get(&path, &[("uid", uid)]).await?;
+        let left = owned.items.iter().filter(|unit| unit.unbuilt.is_some());
+        for unit in left.filter(|unit| changed.iter().all(|other| other.name != unit.name)) {
+            let id = unit.unbuilt.as_ref();
             version::await_build(self.session, (app, &unit.name), id).await?;
         }
         Ok(())

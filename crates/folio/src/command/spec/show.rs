@@ -1,8 +1,10 @@
 //! What applying a directory says, in Fission's words.
 
-use folio_core::apply::{AdoptedUnit, Applied, DeployedUnit, Outcome, PointerKind};
+use folio_core::apply::{
+    AdoptedUnit, Applied, AppliedPointer, AppliedUnit, DeployedUnit, Outcome, PointerKind,
+};
 use folio_core::release::Late;
-use folio_model::{Kind, Owner};
+use folio_model::{AppName, Kind, Owner};
 
 use crate::output::{Format, Table, list};
 use crate::spec::Spec;
@@ -40,7 +42,10 @@ pub(super) fn resources(spec: &Spec, deployment: &Owner) -> String {
 /// What was done, or would be.
 pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
     if applied.units.is_empty() && applied.pointers.is_empty() && applied.adopted.is_empty() {
-        return up_to_date(applied.late.as_ref(), dry_run);
+        return match &applied.late {
+            None => "Everything up to date.".to_owned(),
+            Some(late) => format!("Everything up to date; {}.", shown_late(late, dry_run)),
+        };
     }
     let mut lines = Vec::new();
     for kind in Kind::ALL_BY_NEED {
@@ -51,7 +56,7 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
         ] {
             let of_kind =
                 applied.units.iter().filter(|unit| unit.kind == kind && unit.what == what);
-            let names: Vec<_> = of_kind.map(|unit| unit.name.to_string()).collect();
+            let names: Vec<_> = of_kind.map(named).collect();
             if names.is_empty() {
                 continue;
             }
@@ -67,14 +72,11 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
             Outcome::Updated => "updated",
             Outcome::Deleted => "deleted",
         };
-        let kind = match pointer.kind {
-            PointerKind::Alias => "alias",
-            PointerKind::Canary => "canary",
-        };
         let word = if dry_run { format!("would be {word}") } else { word.to_owned() };
-        lines.push(format!("{kind} {} {word}", pointer.name));
+        lines.push(format!("{} {} {word}", noun(pointer), pointer.name));
     }
     lines.extend(applied.adopted.iter().map(|unit| adopted(unit, dry_run)));
+    lines.extend(applied.late.iter().map(|late| shown_late(late, dry_run)));
     if dry_run {
         lines.push("(dry run - no changes made)".to_owned());
     }
@@ -84,17 +86,37 @@ pub(in crate::command) fn applied(applied: &Applied, dry_run: bool) -> String {
     lines.join("\n")
 }
 
-/// Nothing differs; what was kept from people may be shown to them now.
-fn up_to_date(late: Option<&Late>, dry_run: bool) -> String {
+/// What a pointer is.
+fn noun(pointer: &AppliedPointer) -> &'static str {
+    match pointer.kind {
+        PointerKind::Alias => "alias",
+        PointerKind::Canary => "canary",
+    }
+}
+
+/// What was deleted, a line each.
+pub(super) fn destroyed(applied: &Applied, app: &AppName) -> String {
+    let unit = |unit: &AppliedUnit| format!("Deleted {} {app}/{}", title(unit.kind), named(unit));
+    let pointer = |pointer: &AppliedPointer| format!("Deleted {} {}", noun(pointer), pointer.name);
+    let units = applied.units.iter().map(unit);
+    let lines: Vec<_> = units.chain(applied.pointers.iter().map(pointer)).collect();
+    if lines.is_empty() { "Nothing to delete.".to_owned() } else { lines.join("\n") }
+}
+
+/// A unit, and how much went with it.
+fn named(unit: &AppliedUnit) -> String {
+    match unit.versions {
+        0 | 1 => unit.name.to_string(),
+        versions => format!("{} ({versions} versions)", unit.name),
+    }
+}
+
+/// What was kept from people and is shown to them now.
+fn shown_late(late: &Late, dry_run: bool) -> String {
     let verb = if dry_run { "would be" } else { "is" };
     match late {
-        None => "Everything up to date.".to_owned(),
-        Some(Late::Released(version)) => {
-            format!("Everything up to date; app version {version} {verb} released.")
-        }
-        Some(Late::Live(release)) => {
-            format!("Everything up to date; release {release} {verb} live.")
-        }
+        Late::Released(version) => format!("app version {version} {verb} released"),
+        Late::Live(release) => format!("release {release} {verb} live"),
     }
 }
 
