@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use folio_model::{AppName, Digest, FULL_WEIGHT, Reference, Target};
+use folio_model::{AppName, Digest, Reference, Target, draw, drawn};
 use http::header::{HeaderName, HeaderValue};
 use http_body_util::{BodyExt as _, Limited};
 
@@ -101,13 +101,8 @@ impl Folio {
             return Some(only.function.clone());
         }
         let [a, b, c, d, ..] = self.clock.chance();
-        let mut left = u32::from_le_bytes([a, b, c, d]) % FULL_WEIGHT;
-        for target in targets {
-            match left.checked_sub(target.weight) {
-                Some(rest) => left = rest,
-                None => return Some(target.function.clone()),
-            }
-        }
-        None
+        let draw = draw(u32::from_le_bytes([a, b, c, d]));
+        let at = drawn(draw, targets.iter().map(|target| target.weight))?;
+        Some(targets[at].function.clone())
     }
 }

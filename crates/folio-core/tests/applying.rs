@@ -599,6 +599,12 @@ async fn an_alias_in_a_manifest_points_where_it_says_after_the_apply() {
         assert!(faults[0].what.contains(why), "{faults:?}");
     }
     assert_eq!(shares(&world, "foo").await, [(1, 7_000), (2, 3_000)]);
+    let mut twice = with("two", json!({ "functionName": "foo" })).await;
+    let again = alias("prod", json!({ "functionName": "foo" }));
+    twice.push(Document { at: "z.yaml:9:1".to_owned(), ..again });
+    let Err(Error::Faults(faults)) = apply(&world, "a", twice).await else { panic!("it is taken") };
+    assert_eq!(faults[0].at, "z.yaml:9:1");
+    assert_eq!(faults[0].what, "Duplicate alias 'prod' of 'foo', first defined in prod");
 }
 
 #[tokio::test]

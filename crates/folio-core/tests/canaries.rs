@@ -132,6 +132,25 @@ async fn one_that_answers_well_gets_everything_step_by_step() {
 }
 
 #[tokio::test]
+async fn what_counts_as_a_failure_is_said_by_the_canary() {
+    for (failure_status, fails) in [(None, true), (Some(400), true), (Some(500), false)] {
+        let running = running().await;
+        running.hello().await;
+        let mut canary = over_alias("hello@v2");
+        canary.fields.failure_status = failure_status;
+        running.start(canary).await.unwrap();
+        *running.stub.status.lock().unwrap() = Some(404);
+        running.calls("hello@v2", 4).await;
+        running.look().await;
+        running.world.clock.jump(60);
+        running.look().await;
+        let phase = running.canary().await.phase;
+        let failed = matches!(phase, CanaryPhase::Failed { .. });
+        assert_eq!((failed, phase == CanaryPhase::Running), (fails, !fails), "{failure_status:?}");
+    }
+}
+
+#[tokio::test]
 async fn one_that_fails_gives_everything_back_at_once() {
     let running = running().await;
     running.hello().await;

@@ -42,6 +42,8 @@ pub(crate) struct Stub {
     /// How many things happened.
     pub(crate) seen: watch::Sender<usize>,
     pub(crate) gate: tokio::sync::Notify,
+    /// The status of answers, if it is another than 200.
+    pub(crate) status: Mutex<Option<u16>>,
     /// What a call fails with.
     pub(crate) failure: Mutex<Option<CallError>>,
     /// Whether calls wait until they are let go.
@@ -94,7 +96,11 @@ impl Runtime for Stub {
         if let Some(failure) = self.failure.lock().unwrap().clone() {
             return Err(failure);
         }
-        Ok(http::Response::new(Body::Full(Bytes::from(name(plan)))))
+        let mut answer = http::Response::new(Body::Full(Bytes::from(name(plan))));
+        if let Some(status) = *self.status.lock().unwrap() {
+            *answer.status_mut() = status.try_into().unwrap();
+        }
+        Ok(answer)
     }
 
     async fn prepare(&self, plan: &Arc<Plan>) -> Result<(), CallError> {

@@ -242,6 +242,31 @@ async fn a_slot_runs_once_and_not_before_its_time() {
 }
 
 #[tokio::test]
+async fn a_timer_calls_the_version_that_it_names() {
+    let nodes = nodes(1).await;
+    let world = &nodes.nodes[0];
+    world.point("hello", "prod", "v1").await;
+    world.version(&function("hello"), "two", "v2").await;
+    for (at, expected) in
+        [("hello@1", "v1"), ("hello@v2", "v2"), ("hello@prod", "v1"), ("hello@latest", "v2")]
+    {
+        let targets = Some(vec![Target::only(reference(at))]);
+        let fields = TimerFields { targets, ..every("*/5 * * * *") };
+        let onto = if expected == "v1" && at == "hello@1" { Onto::Nothing } else { Onto::Existing };
+        set(world, onto, fields).await;
+        nodes.turn().await;
+        nodes.clock.jump(5 * 60);
+        nodes.turn().await;
+        let called = std::mem::take(&mut *nodes.recorder.calls.lock().unwrap());
+        assert_eq!(called, [format!("POST / of tick to hello@{expected}")], "{at}");
+    }
+    world.version(&function("hello"), "three", "v3").await;
+    nodes.clock.jump(5 * 60);
+    nodes.turn().await;
+    assert_eq!(nodes.recorder.calls.lock().unwrap()[..], ["POST / of tick to hello@v3"]);
+}
+
+#[tokio::test]
 async fn missed_slots_are_skipped_and_said_or_made_up_for() {
     let nodes = nodes(1).await;
     let world = &nodes.nodes[0];

@@ -27,6 +27,8 @@ use crate::world::{World, app, function, id};
 #[derive(Default)]
 struct Listener {
     heard: Mutex<Vec<String>>,
+    /// Which versions it was told as.
+    called: Mutex<Vec<String>>,
     /// Calls that fail before one is heard.
     fails: AtomicUsize,
     /// Whether calls never end.
@@ -35,7 +37,7 @@ struct Listener {
 
 #[async_trait]
 impl Runtime for Listener {
-    async fn call(&self, _: &Arc<Plan>, call: Call) -> Result<http::Response<Body>, CallError> {
+    async fn call(&self, plan: &Arc<Plan>, call: Call) -> Result<http::Response<Body>, CallError> {
         let (head, body) = call.request.into_parts();
         let header = |name: &str| head.headers[name].to_str().unwrap().to_owned();
         let (what, of) = (header("x-kubernetes-event-type"), header("x-kubernetes-object-type"));
@@ -50,6 +52,7 @@ impl Runtime for Listener {
             return Err(CallError::Failed);
         }
         self.heard.lock().unwrap().push(heard);
+        self.called.lock().unwrap().push(plan.at.to_string());
         if self.hangs.load(Ordering::SeqCst) {
             return std::future::pending().await;
         }
@@ -137,6 +140,32 @@ async fn every_change_is_told_in_order() {
     let expected = ["MODIFIED Function hello", "DELETED Function hello", "ADDED Function hello"];
     assert_eq!(heard, expected);
     assert!(watching.tell(&mut Looked::default()).await.is_empty(), "another server goes on there");
+}
+
+#[tokio::test]
+async fn a_watch_calls_the_version_that_it_names() {
+    let watching = watching("function", Some("hello")).await;
+    let (world, mut looked) = (&watching.world, Looked::default());
+    world.point("notify", "prod", "n1").await;
+    world.version(&function("notify"), "n", "n2").await;
+    watching.tell(&mut looked).await;
+    for (at, expected) in
+        [("notify@1", "n1"), ("notify@n2", "n2"), ("notify@prod", "n1"), ("notify@latest", "n2")]
+    {
+        let targets = Some(vec![Target::only(reference(at))]);
+        let fields = TriggerFields::Watch(WatchFields { targets, ..WatchFields::default() });
+        let name = "audit".parse().unwrap();
+        let watch = (&app(), Some(&name));
+        world
+            .folio
+            .set_trigger(&world.caller, watch, fields, (Onto::Existing, None))
+            .await
+            .unwrap();
+        world.version(&function("hello"), at, &format!("to-{expected}{}", at.len())).await;
+        watching.tell(&mut looked).await;
+        let called = std::mem::take(&mut *watching.listener.called.lock().unwrap());
+        assert_eq!(called, [expected], "{at}");
+    }
 }
 
 #[tokio::test]

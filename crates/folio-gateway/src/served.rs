@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use folio_core::ports::runtime::Plan;
 use folio_core::serving::{Meaning, Route, Unresolved};
-use folio_model::{FULL_WEIGHT, RoutePath, Sticky};
+use folio_model::{RoutePath, Sticky, drawn};
 use http::header::HeaderName;
 
 use crate::cors::CorsHeaders;
@@ -107,28 +107,18 @@ impl Key {
     /// all draws; a client keeps its own until a weight moves it towards another.
     pub(crate) fn pick(self, shares: impl Iterator<Item = (u32, u64)>) -> usize {
         match self {
-            Self::Draw(bits) => by_draw(shares.map(|(weight, _)| weight), draw(bits)),
+            Self::Draw(bits) => {
+                drawn(draw(bits), shares.map(|(weight, _)| weight)).unwrap_or_default()
+            }
             Self::Client(key) => by_client(shares, key),
         }
     }
 }
 
-/// A number below 10,000 from 32 bits of chance. Uneven by one in 400,000.
+/// A draw from the lower half of bits of chance.
 fn draw(bits: u64) -> u32 {
-    let scaled = (bits & 0xffff_ffff) * u64::from(FULL_WEIGHT);
-    u32::try_from(scaled >> 32).expect("a share of 32 bits has 32 bits")
-}
-
-/// The target for a draw; each gets exactly its share of the draws 0 to 9,999.
-fn by_draw(weights: impl Iterator<Item = u32>, draw: u32) -> usize {
-    let mut left = draw;
-    for (at, weight) in weights.enumerate() {
-        if left < weight {
-            return at;
-        }
-        left -= weight;
-    }
-    0
+    let low = u32::try_from(bits & 0xffff_ffff).expect("it is cut to 32 bits");
+    folio_model::draw(low)
 }
 
 /// The target for a client: the highest bid, where a bid depends on its own weight only. So raising one weight
@@ -159,28 +149,10 @@ fn mix(number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use folio_model::FULL_WEIGHT;
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn every_target_gets_exactly_its_share_of_all_draws() {
-        for weights in [[10_000, 0, 0], [0, 1, 9_999], [3_333, 3_333, 3_334]] {
-            let mut drawn = [0_u32; 3];
-            for draw in 0..FULL_WEIGHT {
-                drawn[by_draw(weights.into_iter(), draw)] += 1;
-            }
-            assert_eq!(drawn, weights);
-        }
-    }
-
-    #[test]
-    fn chance_covers_every_draw_evenly() {
-        let drawn = |low: u64| (0..4).map(|at| draw(low + at)).collect::<Vec<_>>();
-        assert_eq!(drawn(0), [0; 4]);
-        assert_eq!(draw(u64::from(u32::MAX)), 9_999);
-        assert_eq!(draw(1 << 31), 5_000);
-    }
 
     proptest! {
         #[test]

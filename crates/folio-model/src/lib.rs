@@ -12,6 +12,7 @@ mod change;
 mod config;
 mod digest;
 mod domain;
+mod draw;
 mod environment;
 mod execution;
 mod id;
@@ -43,6 +44,7 @@ pub use change::{Answer, Change, Edit, Entry, EntryHash};
 pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
 pub use domain::{DomainName, DomainNameError};
+pub use draw::{draw, drawn};
 pub use environment::{EnvironmentSpec, Network, RunSettings, RuntimeKind};
 pub use execution::{
     Execution, ExecutionAsked, ExecutionEnd, ExecutionId, ExecutionMode, ExecutionOrigin,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     AppName, AppPlan, Binding, Canary, DomainName, Live, Marks, Name, Number, Release, ReleaseId,
-    Target, UnitUid, VersionId, VersionKey,
+    Target, UnitUid, VersionId, VersionKey, drawn,
 };
 
 /// The whole of an alias's traffic, in basis points.
@@ -254,14 +254,8 @@ impl Weights {
 
     /// The version for a draw from 0 to 9,999. A share of zero is never picked.
     pub fn pick(&self, draw: u32) -> Number {
-        let mut left = draw % FULL_WEIGHT;
-        for share in &self.0 {
-            if left < share.weight {
-                return share.number;
-            }
-            left -= share.weight;
-        }
-        unreachable!("shares sum to the whole, so every draw falls into one")
+        let at = drawn(draw % FULL_WEIGHT, self.0.iter().map(|share| share.weight));
+        self.0[at.expect("shares sum to the whole, so every draw falls to one")].number
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod moving;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use folio_kinds::spec::{AliasAsked, AskedVersion, CanaryAsked, Part, PointerAsked, Words};
@@ -17,7 +17,7 @@ use folio_model::{
 use uuid::Uuid;
 
 pub(super) use self::moving::{Made, callable, carry_out};
-use super::plan::Step;
+use super::plan::{Step, place};
 use super::said::{Said, Saying};
 use super::{
     AppliedPointer, Error, Fault, Form, Others, Outcome, PointerKind, Rest, Scope, Wanted, Wish,
@@ -132,14 +132,18 @@ pub(super) fn plan(
     steps: &[Step],
 ) -> Result<Pointers, Error> {
     let mut planner = Planner { state, app, wanted, steps, pointers: Pointers::default() };
-    let mut seen = BTreeSet::new();
-    for wish in &wanted.pointers {
-        let name = match &wish.asked {
-            PointerAsked::Alias(asked) => (asked.function.to_string(), asked.alias.to_string()),
-            PointerAsked::Canary(asked) => (String::new(), asked.name.to_string()),
+    let mut wishes: Vec<_> = wanted.pointers.iter().collect();
+    wishes.sort_by_cached_key(|wish| place(&wish.at));
+    let mut seen = HashMap::new();
+    for wish in wishes {
+        let what = match &wish.asked {
+            PointerAsked::Alias(asked) => {
+                format!("alias '{}' of '{}'", asked.alias, asked.function)
+            }
+            PointerAsked::Canary(asked) => format!("canary '{}'", asked.name),
         };
-        if !seen.insert(name.clone()) {
-            planner.fault(wish, Part::Name, format!("Duplicate '{}'", name.1));
+        if let Some(first) = seen.insert(what.clone(), &wish.at) {
+            planner.fault(wish, Part::Name, format!("Duplicate {what}, first defined in {first}"));
             continue;
         }
         match &wish.asked {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use folio_model::FULL_WEIGHT;
+use folio_model::{FULL_WEIGHT, drawn};
 
 use crate::ports::runtime::{Plan, Stage};
 
@@ -50,14 +50,8 @@ impl Split {
 
     /// The version for a draw; each gets exactly its share of the draws 0 to 9,999.
     pub fn pick(&self, draw: u32) -> &Arc<Plan> {
-        let mut left = draw % FULL_WEIGHT;
-        for share in &self.shares {
-            if left < share.weight {
-                return &share.plan;
-            }
-            left -= share.weight;
-        }
-        unreachable!("shares sum to the whole, so every draw falls into one")
+        let at = drawn(draw % FULL_WEIGHT, self.shares.iter().map(|share| share.weight));
+        &self.shares[at.expect("shares sum to the whole, so every draw falls to one")].plan
     }
 
     /// The version for a key, the same each time. Raising the weight of a version moves keys only to it, lowering
