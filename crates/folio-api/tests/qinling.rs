@@ -29,6 +29,11 @@ async fn the_root_says_which_version_there_is() {
     assert_eq!(root["versions"][0]["links"][0]["href"], "http://h:1/v1");
     assert_eq!(face.get("/").await.with(200)["uri"], "http://folio.test:7070/v1");
     assert_eq!(face.get("").await.status, 302);
+    assert_eq!(face.call("HEAD", "", "").await.status, 302);
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+        let text = format!("The method {method} is not allowed for this resource.");
+        face.call(method, "", "{}").await.refused(405, &text);
+    }
 }
 
 #[tokio::test]
@@ -53,7 +58,9 @@ async fn runtimes_are_environments() {
     assert_eq!((&changed["name"], &changed["status"]), (&json!("new"), &json!("available")));
     let image = json!({ "image": "a/python3-runtime:2" });
     assert_eq!(face.put(&at, image).await.with(200)["status"], "upgrading");
-    assert_eq!(face.get(&format!("{at}/pool")).await.with(200)["name"], made["id"]);
+    let capacity = json!({ "total": 0, "available": 0 });
+    let pool = json!({ "name": made["id"], "capacity": capacity });
+    assert_eq!(face.get(&format!("{at}/pool")).await.with(200), pool);
     face.delete(&at).await.with(204);
     face.get(&at).await.refused(404, "Runtime not found [id=");
     face.get("/runtimes/abc").await.refused(400, "Expected a uuid but received abc.");
@@ -211,6 +218,28 @@ async fn versions_are_numbered_frozen_and_guarded() {
     assert_eq!(listed["function_versions"][0], made);
     assert_eq!(face.get(&format!("{all}/1")).await.with(200), made);
     assert!(made["updated_at"].is_null());
+    // The identity that publishing answered with is as good as the number.
+    let (named, other) =
+        (format!("{all}/{}", made["id"].as_str().unwrap()), listed["function_versions"][1].clone());
+    assert_eq!(face.get(&named).await.with(200), made);
+    assert_eq!(
+        face.get(&format!("{all}/{}", other["id"].as_str().unwrap())).await.with(200),
+        other
+    );
+    let said = face.put(&named, json!({ "description": "named" })).await.with(200);
+    assert_eq!((&said["description"], &said["version_number"]), (&json!("named"), &json!(1)));
+    assert_eq!(
+        face.get(&format!("{named}?download=true")).await.bytes,
+        zip("def main(): return 1")
+    );
+    face.call("POST", &format!("{named}/detach"), "").await.with(202);
+    let nobody = format!("{all}/9b7eb4d2-6c1e-4b04-9d2c-0b6ab0ae1e5f");
+    for method in ["GET", "DELETE"] {
+        face.call(method, &nobody, "").await.refused(404, "FunctionVersion not found");
+    }
+    face.put(&nobody, json!({ "description": "x" }))
+        .await
+        .refused(404, "FunctionVersion not found");
     let said = face.put(&format!("{all}/1"), json!({ "description": "oldest" })).await.with(200);
     assert_eq!(said["description"], "oldest");
     assert!(said["updated_at"].is_string());
@@ -237,7 +266,8 @@ async fn versions_are_numbered_frozen_and_guarded() {
     let guarded = face.delete(&format!("{all}/1")).await;
     guarded.refused(403, "The function version is still associated with alias.");
     face.delete("/aliases/prod").await.with(204);
-    face.delete(&format!("{all}/2")).await.with(204);
+    face.delete(&format!("{all}/{}", other["id"].as_str().unwrap())).await.with(204);
+    face.get(&format!("{all}/2")).await.refused(404, "FunctionVersion not found");
     assert_eq!(face.get(&format!("/functions/{id}")).await.with(200)["latest_version"], 1);
     // Numbers are never reused, whatever was deleted.
     face.change(&id, "def main(): return 3").await;
