@@ -14,9 +14,9 @@ use super::directory::Spec;
 use super::fetch::{self, Origin};
 use super::manifest::{Manifest, Side};
 use crate::command::Session;
-use crate::content::{self, Item};
+use crate::content::{self, Item, Unfit};
 use crate::memory::Stamp;
-use crate::problem::Cause;
+use crate::problem::{Cause, Problem};
 
 /// The content of every manifest's parts, source and deployment, in the order of manifests.
 pub(super) type Contents = Vec<[Option<ContentRef>; 2]>;
@@ -42,6 +42,25 @@ enum Place {
     Archive(String),
     /// A file that was fetched for a part.
     Fetched(usize, Side),
+}
+
+impl Place {
+    /// What is wrong with the files there.
+    fn wrong(&self, spec: &Spec, error: &anyhow::Error) -> Cause {
+        let hint = error.downcast_ref::<Problem>().and_then(|problem| problem.hint.as_deref());
+        let what = match hint {
+            Some(hint) => format!("{error:#}: {hint}"),
+            None => format!("{error:#}"),
+        };
+        match self {
+            Self::Archive(name) => Cause::new(spec.archives[name].at.clone(), what),
+            Self::Fetched(index, side) => {
+                let path = format!("spec.{}", side.word());
+                let what = format!("{path}: {what}");
+                Cause { at: spec.manifests[*index].at.clone(), path, what }
+            }
+        }
+    }
 }
 
 /// Files of which nothing is known but that there are some.
@@ -72,16 +91,26 @@ impl Files {
                 finder.part((index, side), manifest).await;
             }
         }
-        let Finder { parts, held, temporary, causes, .. } = finder;
+        let Finder { parts, held, temporary, mut causes, .. } = finder;
         let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         let soles = places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
-        let batch = match causes.is_empty() && spec.causes.is_empty() {
+        let named = match causes.is_empty() && spec.causes.is_empty() {
             true => {
                 let (directory, trust) = (spec.directory.as_path(), spec.trust);
                 let behalf = Behalf { directory, what: "selection", trust };
-                Batch::name(session, behalf, held).await?
+                Batch::name(session, behalf, held).await
             }
-            false => Batch::default(),
+            // What they come to is of no use any more, only what else is wrong.
+            false => Batch::check(session, held).await.map(|()| Batch::default()),
+        };
+        let batch = match named.map_err(anyhow::Error::downcast::<Unfit>) {
+            Ok(batch) => batch,
+            Err(Ok(Unfit(unfit))) => {
+                let cause = |(at, error): (usize, _)| places[at].wrong(spec, &error);
+                causes.extend(unfit.into_iter().map(cause));
+                Batch::default()
+            }
+            Err(Err(error)) => return Err(error),
         };
         Ok(Self { parts, places, soles, batch, causes, temporary })
     }
