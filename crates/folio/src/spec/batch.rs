@@ -6,6 +6,7 @@ use anyhow::Result;
 use folio_core::Limits;
 use folio_core::request::ContentRef;
 use folio_model::{Digest, EntryName, Layout};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
@@ -13,6 +14,9 @@ use super::archives::Held;
 use crate::command::Session;
 use crate::content::{self, Chosen, Selection, Trust, Unfit};
 use crate::upload::{self, Pending};
+
+/// Archives that are sent, or fetched, at the same time: enough that none waits for the answers to another.
+pub(super) const AT_ONCE: usize = 4;
 
 /// Files under their names, in the order in which they were given. Nothing of them is sent before [`Self::send`].
 #[derive(Default)]
@@ -156,20 +160,25 @@ impl Batch {
     /// Whether the server has all of them.
     pub(super) async fn is_there(&mut self, session: &Session) -> Result<bool> {
         let Self { archives, selected, limits, .. } = self;
-        let mut all = true;
-        for (_, pending) in archives {
-            all &= pending.is_there(&session.client, limits).await?;
-        }
+        let (client, limits) = (&session.client, &*limits);
+        let asked = archives.iter_mut().map(|(_, pending)| pending.is_there(client, limits));
+        let answers: Vec<bool> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+        let mut all = answers.into_iter().all(|is_there| is_there);
         if let Some(pending) = selected {
-            all &= pending.is_there(&session.client, limits).await?;
+            all &= pending.is_there(client, limits).await?;
         }
         Ok(all)
     }
 
     /// Makes sure that the server has them, and gives what they come to.
     pub(super) async fn send(mut self, session: &Session) -> Result<Vec<ContentRef>> {
-        for (place, pending) in std::mem::take(&mut self.archives) {
-            self.contents[place] = pending.send(&session.client, &self.limits).await?;
+        let (client, limits) = (&session.client, &self.limits);
+        let send = |(place, pending): (usize, Pending<ContentRef>)| async move {
+            Ok::<_, anyhow::Error>((place, pending.send(client, limits).await?))
+        };
+        let sent = stream::iter(std::mem::take(&mut self.archives)).map(send).buffered(AT_ONCE);
+        for (place, content) in sent.try_collect::<Vec<_>>().await? {
+            self.contents[place] = content;
         }
         if let Some(pending) = self.selected.take() {
             // A file may have changed since it got its name.

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use folio_core::request::ContentRef;
 use folio_model::{Digest, EntryName, Layout};
+use futures::{StreamExt as _, stream};
 use tempfile::TempDir;
 
 use super::archives::Held;
-use super::batch::{Batch, Behalf};
+use super::batch::{AT_ONCE, Batch, Behalf};
 use super::directory::Spec;
 use super::fetch::{self, Origin};
 use super::manifest::{Manifest, Side};
@@ -88,9 +89,10 @@ impl Files {
         let mut finder = Finder::new(spec)?;
         for (index, manifest) in spec.manifests.iter().enumerate() {
             for side in Side::ALL {
-                finder.part((index, side), manifest).await;
+                finder.part((index, side), manifest);
             }
         }
+        finder.fetch().await;
         let Finder { parts, held, temporary, mut causes, .. } = finder;
         let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         let soles = places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
@@ -166,6 +168,8 @@ struct Finder<'a> {
     /// What was fetched lies here.
     temporary: TempDir,
     parts: Vec<((usize, Side), Place)>,
+    /// What is still to be fetched, and for which part.
+    addresses: Vec<((usize, Side), String)>,
     held: BTreeMap<Place, Held>,
     causes: Vec<Cause>,
 }
@@ -173,18 +177,38 @@ struct Finder<'a> {
 impl<'a> Finder<'a> {
     fn new(spec: &'a Spec) -> Result<Self> {
         let temporary = tempfile::tempdir()?;
-        Ok(Self { spec, temporary, parts: Vec::new(), held: BTreeMap::new(), causes: Vec::new() })
+        let (parts, addresses, causes) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { spec, temporary, parts, addresses, held: BTreeMap::new(), causes })
     }
 
     /// Finds the files of one part of a package, or notes what is wrong with them.
-    async fn part(&mut self, part: (usize, Side), manifest: &Manifest) {
+    fn part(&mut self, part: (usize, Side), manifest: &Manifest) {
         let found = match manifest.origin(part.1) {
             Ok(Origin::Nothing) => return,
             Ok(Origin::Archive(name)) => return self.archive(part, name),
             Ok(Origin::Literal(text)) => self.literal(&text),
-            Ok(Origin::Address(url)) => self.address(&url, manifest, part.1).await,
+            Ok(Origin::Address(url)) => return self.addresses.push((part, url)),
             Err(what) => Err(anyhow::Error::msg(what)),
         };
+        self.found(part, found);
+    }
+
+    /// Fetches the files that have an address, a few at the same time.
+    async fn fetch(&mut self) {
+        let addresses = std::mem::take(&mut self.addresses);
+        let this = &*self;
+        let fetch = |(part, url): ((usize, Side), String)| async move {
+            let manifest = &this.spec.manifests[part.0];
+            (part, this.address(&url, manifest, part.1).await)
+        };
+        let fetched: Vec<_> = stream::iter(addresses).map(fetch).buffered(AT_ONCE).collect().await;
+        for (part, found) in fetched {
+            self.found(part, found);
+        }
+    }
+
+    /// Notes the files of a part, or what is wrong with them.
+    fn found(&mut self, part: (usize, Side), found: Result<Held>) {
         match found {
             Ok(held) => {
                 let place = Place::Fetched(part.0, part.1);
@@ -195,7 +219,8 @@ impl<'a> Finder<'a> {
                 self.parts.push((part, Place::Fetched(part.0, part.1)));
                 let path = format!("spec.{}", part.1.word());
                 let what = format!("{path}: {error:#}");
-                self.causes.push(Cause { at: manifest.at.clone(), path, what });
+                let at = self.spec.manifests[part.0].at.clone();
+                self.causes.push(Cause { at, path, what });
             }
         }
     }
