@@ -218,28 +218,6 @@ async fn versions_are_numbered_frozen_and_guarded() {
     assert_eq!(listed["function_versions"][0], made);
     assert_eq!(face.get(&format!("{all}/1")).await.with(200), made);
     assert!(made["updated_at"].is_null());
-    // The identity that publishing answered with is as good as the number.
-    let (named, other) =
-        (format!("{all}/{}", made["id"].as_str().unwrap()), listed["function_versions"][1].clone());
-    assert_eq!(face.get(&named).await.with(200), made);
-    assert_eq!(
-        face.get(&format!("{all}/{}", other["id"].as_str().unwrap())).await.with(200),
-        other
-    );
-    let said = face.put(&named, json!({ "description": "named" })).await.with(200);
-    assert_eq!((&said["description"], &said["version_number"]), (&json!("named"), &json!(1)));
-    assert_eq!(
-        face.get(&format!("{named}?download=true")).await.bytes,
-        zip("def main(): return 1")
-    );
-    face.call("POST", &format!("{named}/detach"), "").await.with(202);
-    let nobody = format!("{all}/9b7eb4d2-6c1e-4b04-9d2c-0b6ab0ae1e5f");
-    for method in ["GET", "DELETE"] {
-        face.call(method, &nobody, "").await.refused(404, "FunctionVersion not found");
-    }
-    face.put(&nobody, json!({ "description": "x" }))
-        .await
-        .refused(404, "FunctionVersion not found");
     let said = face.put(&format!("{all}/1"), json!({ "description": "oldest" })).await.with(200);
     assert_eq!(said["description"], "oldest");
     assert!(said["updated_at"].is_string());
@@ -266,14 +244,46 @@ async fn versions_are_numbered_frozen_and_guarded() {
     let guarded = face.delete(&format!("{all}/1")).await;
     guarded.refused(403, "The function version is still associated with alias.");
     face.delete("/aliases/prod").await.with(204);
-    face.delete(&format!("{all}/{}", other["id"].as_str().unwrap())).await.with(204);
-    face.get(&format!("{all}/2")).await.refused(404, "FunctionVersion not found");
+    face.delete(&format!("{all}/2")).await.with(204);
     assert_eq!(face.get(&format!("/functions/{id}")).await.with(200)["latest_version"], 1);
     // Numbers are never reused, whatever was deleted.
     face.change(&id, "def main(): return 3").await;
     assert_eq!(face.publish(&id).await, 3);
     face.delete(&format!("/functions/{id}")).await.with(204);
     face.get(&all).await.refused(404, "Function not found [id=");
+}
+
+/// The identity that publishing answered with is as good as the number.
+#[tokio::test]
+async fn a_version_is_named_by_its_id_as_well() {
+    let face = Face::new().await;
+    let function = face.function("def main(): return 1").await;
+    let all = format!("/functions/{function}/versions");
+    let first = face.post(&all, json!({})).await.with(201);
+    face.change(&function, "def main(): return 2").await;
+    let second = face.post(&all, json!({})).await.with(201);
+    let at = |version: &Value| format!("{all}/{}", version["id"].as_str().unwrap());
+    for version in [&first, &second] {
+        assert_eq!(face.get(&at(version)).await.with(200), *version);
+    }
+    let named = at(&first);
+    let said = face.put(&named, json!({ "description": "named" })).await.with(200);
+    assert_eq!((&said["description"], &said["version_number"]), (&json!("named"), &json!(1)));
+    let bytes = face.get(&format!("{named}?download=true")).await;
+    assert_eq!(bytes.bytes, zip("def main(): return 1"));
+    assert_eq!(bytes.disposition, format!("attachment; filename=\"{function}_1\""));
+    face.call("POST", &format!("{named}/detach"), "").await.with(202);
+    let nobody = format!("{all}/9b7eb4d2-6c1e-4b04-9d2c-0b6ab0ae1e5f");
+    for method in ["GET", "DELETE"] {
+        face.call(method, &nobody, "").await.refused(404, "FunctionVersion not found");
+    }
+    face.put(&nobody, json!({ "description": "x" }))
+        .await
+        .refused(404, "FunctionVersion not found");
+    face.delete(&at(&second)).await.with(204);
+    face.get(&format!("{all}/2")).await.refused(404, "FunctionVersion not found");
+    face.get(&at(&second)).await.refused(404, "FunctionVersion not found");
+    assert_eq!(face.get(&named).await.with(200)["version_number"], 1);
 }
 
 #[tokio::test]

@@ -15,6 +15,9 @@ use folio_core::ports::{Body, Runtime};
 use folio_model::{Digest, Name, Timestamp};
 use http_body_util::BodyExt as _;
 
+/// A plan and how many workers it has.
+type Crew = (Arc<Plan>, u32);
+
 pub(crate) struct Stub {
     logs: Arc<Logs>,
     /// What calls fail with.
@@ -22,7 +25,7 @@ pub(crate) struct Stub {
     /// What the last call was allowed to use.
     pub(crate) limits: Mutex<Option<RunLimits>>,
     /// How many workers each plan has.
-    workers: Mutex<BTreeMap<(Digest, String), (Arc<Plan>, u32)>>,
+    workers: Mutex<BTreeMap<(Digest, String), Crew>>,
     /// The environments of workers that stand by for whichever function comes.
     pub(crate) ready: Mutex<Vec<Name>>,
     /// The versions whose workers were let go because nothing leads to them any more.
