@@ -9,6 +9,7 @@ mod hostile;
 mod jobs;
 mod runs;
 mod stub;
+mod turns;
 mod urls;
 
 use folio_core::Caller;

@@ -205,7 +205,8 @@ fn what_no_archive_can_hold_is_said_where_it_is_written_beside_all_else() {
              spec: {{environment: {{name: nodejs}}, deployment: {{url: 'archive://{name}'}}}}\n---\n"
         );
     }
-    let wrong = "kind: Function\nmetadata: {name: hello}\nspec: {environment: {name: nodejs}, package: {packageref: {name: no}}}\n";
+    let wrong = "kind: Function\nmetadata: {name: hello}\n\
+                 spec: {functionTimeout: soon, environment: {name: nodejs}, package: {packageref: {name: gone}}}\n";
     for (manifests, more) in [(manifests.clone(), false), (manifests + wrong, true)] {
         session.write("all.yaml", &manifests.replace("zip/*", "zip/x.zip")).unwrap();
         works(&session, "mv all.yaml specs");
@@ -218,6 +219,8 @@ fn what_no_archive_can_hold_is_said_where_it_is_written_beside_all_else() {
         ] {
             assert!(said.contains(expected), "{expected}\n{said}");
         }
+        // What the client finds, and what the server.
+        assert_eq!(said.contains("all.yaml:35:25: spec.functionTimeout"), more, "{said}");
         assert_eq!(said.contains("doesn't exist in the specs"), more, "{said}");
     }
 }
