@@ -40,9 +40,8 @@ pub(crate) fn routes() -> Router<Folio> {
 }
 
 async fn root(request: Request) -> Response {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let text = format!("The method {} is not allowed for this resource.", request.method());
-        return Fault::new(StatusCode::METHOD_NOT_ALLOWED, text).say(Shape::Full);
+    if let Err(fault) = only_read(request.method()) {
+        return fault.say(Shape::Full);
     }
     let at = format!("{}/v1", visit::origin(request.headers(), request.extensions()));
     let links = json!([{ "href": at, "target": "v1", "rel": "self" }]);
@@ -50,10 +49,22 @@ async fn root(request: Request) -> Response {
     found(json!({ "versions": [version] }))
 }
 
-async fn moved() -> Response {
+async fn moved(method: Method) -> Response {
+    if let Err(fault) = only_read(&method) {
+        return fault.say(Shape::Full);
+    }
     let mut response = StatusCode::FOUND.into_response();
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/v1/"));
     response
+}
+
+/// Refuses what does more than read.
+fn only_read(method: &Method) -> Outcome<()> {
+    if matches!(*method, Method::GET | Method::HEAD) {
+        return Ok(());
+    }
+    let text = format!("The method {method} is not allowed for this resource.");
+    Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, text))
 }
 
 /// Answers one call, whatever it is.

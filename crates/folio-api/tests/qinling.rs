@@ -9,6 +9,7 @@ mod hostile;
 mod jobs;
 mod runs;
 mod stub;
+mod turns;
 mod urls;
 
 use folio_core::Caller;
@@ -29,6 +30,11 @@ async fn the_root_says_which_version_there_is() {
     assert_eq!(root["versions"][0]["links"][0]["href"], "http://h:1/v1");
     assert_eq!(face.get("/").await.with(200)["uri"], "http://folio.test:7070/v1");
     assert_eq!(face.get("").await.status, 302);
+    assert_eq!(face.call("HEAD", "", "").await.status, 302);
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+        let text = format!("The method {method} is not allowed for this resource.");
+        face.call(method, "", "{}").await.refused(405, &text);
+    }
 }
 
 #[tokio::test]
@@ -53,7 +59,9 @@ async fn runtimes_are_environments() {
     assert_eq!((&changed["name"], &changed["status"]), (&json!("new"), &json!("available")));
     let image = json!({ "image": "a/python3-runtime:2" });
     assert_eq!(face.put(&at, image).await.with(200)["status"], "upgrading");
-    assert_eq!(face.get(&format!("{at}/pool")).await.with(200)["name"], made["id"]);
+    let capacity = json!({ "total": 0, "available": 0 });
+    let pool = json!({ "name": made["id"], "capacity": capacity });
+    assert_eq!(face.get(&format!("{at}/pool")).await.with(200), pool);
     face.delete(&at).await.with(204);
     face.get(&at).await.refused(404, "Runtime not found [id=");
     face.get("/runtimes/abc").await.refused(400, "Expected a uuid but received abc.");
@@ -244,6 +252,39 @@ async fn versions_are_numbered_frozen_and_guarded() {
     assert_eq!(face.publish(&id).await, 3);
     face.delete(&format!("/functions/{id}")).await.with(204);
     face.get(&all).await.refused(404, "Function not found [id=");
+}
+
+/// The identity that publishing answered with is as good as the number.
+#[tokio::test]
+async fn a_version_is_named_by_its_id_as_well() {
+    let face = Face::new().await;
+    let function = face.function("def main(): return 1").await;
+    let all = format!("/functions/{function}/versions");
+    let first = face.post(&all, json!({})).await.with(201);
+    face.change(&function, "def main(): return 2").await;
+    let second = face.post(&all, json!({})).await.with(201);
+    let at = |version: &Value| format!("{all}/{}", version["id"].as_str().unwrap());
+    for version in [&first, &second] {
+        assert_eq!(face.get(&at(version)).await.with(200), *version);
+    }
+    let named = at(&first);
+    let said = face.put(&named, json!({ "description": "named" })).await.with(200);
+    assert_eq!((&said["description"], &said["version_number"]), (&json!("named"), &json!(1)));
+    let bytes = face.get(&format!("{named}?download=true")).await;
+    assert_eq!(bytes.bytes, zip("def main(): return 1"));
+    assert_eq!(bytes.disposition, format!("attachment; filename=\"{function}_1\""));
+    face.call("POST", &format!("{named}/detach"), "").await.with(202);
+    let nobody = format!("{all}/9b7eb4d2-6c1e-4b04-9d2c-0b6ab0ae1e5f");
+    for method in ["GET", "DELETE"] {
+        face.call(method, &nobody, "").await.refused(404, "FunctionVersion not found");
+    }
+    face.put(&nobody, json!({ "description": "x" }))
+        .await
+        .refused(404, "FunctionVersion not found");
+    face.delete(&at(&second)).await.with(204);
+    face.get(&format!("{all}/2")).await.refused(404, "FunctionVersion not found");
+    face.get(&at(&second)).await.refused(404, "FunctionVersion not found");
+    assert_eq!(face.get(&named).await.with(200)["version_number"], 1);
 }
 
 #[tokio::test]

@@ -193,7 +193,12 @@ impl Folio {
                         let new = &fields.webhook;
                         let max = new.calls_per_minute_max.or(webhook.calls_per_minute_max);
                         let signing = new.signing.clone().or_else(|| webhook.signing.clone());
-                        *webhook = Webhook { calls_per_minute_max: max, signing };
+                        let unsaid = match fields.to {
+                            Some(_) => new.version_unsaid,
+                            None => webhook.version_unsaid,
+                        };
+                        *webhook =
+                            Webhook { calls_per_minute_max: max, signing, version_unsaid: unsaid };
                         signable(builder.state, &of, webhook)?;
                     }
                     BindingTerms::Newest => {}

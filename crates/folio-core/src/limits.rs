@@ -61,6 +61,8 @@ pub struct Limits {
     pub watch_fires_per_second_max: u64,
     /// Versions that a function may have for another to be made through Qinling's API.
     pub qinling_versions_max: u64,
+    /// Executions of one project that a list of Qinling's API has, the newest; it knows no pages.
+    pub qinling_executions_max: u64,
     /// Manifests of the deployments applied last that are remembered, so that they need not be sent again.
     pub remembered_documents_max: u64,
     /// Bytes of the input of one execution.
@@ -106,6 +108,7 @@ impl Default for Limits {
             timer_catch_up_max: 100,
             watch_fires_per_second_max: 20,
             qinling_versions_max: 10,
+            qinling_executions_max: 100_000,
             remembered_documents_max: 200_000,
             execution_input_bytes_max: MIB,
             execution_result_bytes_max: MIB,

@@ -85,6 +85,9 @@ pub struct Webhook {
     /// What calls have to be signed with; anybody may call if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<Signing>,
+    /// Whether it was made without a word about the version, so that Qinling's API shows none; the newest is meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub version_unsaid: bool,
 }
 
 /// The value of a secret that calls are signed with, as it is when they come. Written `secret/key`.

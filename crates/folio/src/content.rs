@@ -153,13 +153,7 @@ pub(crate) fn plan_selection(
         Trust::Remembered => memory,
         Trust::Nothing => memory.map(Memory::forget),
     };
-    let Walked { root, files } = Walked::selection(chosen)?;
-    for (chosen, (_, entry)) in chosen.iter().zip(&root.entries) {
-        let (count, bytes) = totals(entry, &files);
-        let place = place(chosen);
-        check("files", count, limits.content_files_max, place)?;
-        check("bytes", bytes, limits.content_bytes_max, place)?;
-    }
+    let Walked { root, files } = walk_selection(chosen, limits)?;
     let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
     let files = hash_files(path, files, last)?;
     let mut nodes = Nodes::of(path, &files);
@@ -172,6 +166,34 @@ pub(crate) fn plan_selection(
         roots.extend((!is_same).then_some(known.digest));
     }
     Ok((digests, nodes.plan(files, roots, memory)))
+}
+
+/// What cannot be published of a selection, each of its directories by its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{} of the chosen files cannot be published", .0.len())]
+pub(crate) struct Unfit(pub(crate) Vec<(usize, anyhow::Error)>);
+
+/// Lists the files of a selection, or says everything that a server would not take.
+fn walk_selection(chosen: &[Chosen], limits: &Limits) -> Result<Walked, Unfit> {
+    let (walked, mut unfit) = Walked::selection(chosen);
+    for (at, (chosen, (_, entry))) in chosen.iter().zip(&walked.root.entries).enumerate() {
+        let (count, bytes) = totals(entry, &walked.files);
+        let place = place(chosen);
+        let few = check("files", count, limits.content_files_max, place);
+        let small = few.and_then(|()| check("bytes", bytes, limits.content_bytes_max, place));
+        unfit.extend(small.err().map(|error| (at, error)));
+    }
+    if unfit.is_empty() { Ok(walked) } else { Err(Unfit(unfit)) }
+}
+
+/// Refuses a selection of which a server would not take everything. No file is read.
+pub(crate) fn check_selection(chosen: &[Chosen], limits: &Limits) -> Result<(), Unfit> {
+    walk_selection(chosen, limits).map(|_| ())
+}
+
+/// Refuses an archive that a server would not take. No more of it is read than its first bytes.
+pub(crate) fn check_archive(path: &Path, limits: &Limits) -> Result<()> {
+    archive(path)?.check(limits)
 }
 
 /// Where the files of a directory of a selection are.
@@ -399,7 +421,11 @@ mod tests {
         let plan = |files: u64, bytes: u64| {
             let limits =
                 Limits { content_files_max: files, content_bytes_max: bytes, ..Limits::default() };
-            plan_selection(&selection, None, Trust::Remembered, &limits).err().unwrap().to_string()
+            let error = plan_selection(&selection, None, Trust::Remembered, &limits).err().unwrap();
+            match error.downcast::<Unfit>() {
+                Ok(Unfit(unfit)) => unfit[0].1.to_string(),
+                Err(error) => error.to_string(),
+            }
         };
         assert!(plan(1, 2).ends_with("has 2 files, the server takes 1"), "{}", plan(1, 2));
         assert!(plan(2, 1).ends_with("has 2 bytes, the server takes 1"), "{}", plan(2, 1));

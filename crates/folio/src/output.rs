@@ -39,6 +39,12 @@ pub(crate) enum Output {
     File(PathBuf),
 }
 
+/// A file that a command writes, where its `--output` means that.
+#[expect(clippy::unnecessary_wraps, reason = "clap wants a parser that may refuse")]
+pub(crate) fn file(text: &str) -> Result<Output, std::convert::Infallible> {
+    Ok(Output::File(text.into()))
+}
+
 /// Who reads what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {

@@ -51,7 +51,7 @@ pub(crate) async fn create_webhook(
     let (app, Given(new)) = (&change.path.app, &change.body);
     let to = folio.bound_to(&change.caller, app, &new.function).await?;
     let (calls_per_minute_max, signing) = (new.calls_per_minute_max, new.signing.clone());
-    let terms = NewTerms::Webhook(Webhook { calls_per_minute_max, signing });
+    let terms = NewTerms::Webhook(Webhook { calls_per_minute_max, signing, ..Webhook::default() });
     let new = NewBinding { to, name: None, description: new.description.clone(), terms };
     Ok(Created(folio.bind(&change.caller, app, new).await?))
 }
@@ -79,7 +79,7 @@ pub(crate) async fn update_webhook(
         None => None,
     };
     let (calls_per_minute_max, signing) = (new.calls_per_minute_max, new.signing.clone());
-    let webhook = Webhook { calls_per_minute_max, signing };
+    let webhook = Webhook { calls_per_minute_max, signing, ..Webhook::default() };
     let description = new.description.clone();
     let fields = BindingFields { to, description, webhook, ..BindingFields::default() };
     let at = (&change.path.app, change.path.id);

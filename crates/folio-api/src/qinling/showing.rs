@@ -1,7 +1,7 @@
 //! How folio's things look to Qinling's client: every field is always there, `null` where it is empty.
 
 use folio_core::view::{UnitView, VersionView};
-use folio_model::{AppName, Digest, FunctionSpec, Snapshot, Timestamp};
+use folio_model::{AppName, Digest, FunctionSpec, Number, Snapshot, Timestamp, UnitUid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -81,7 +81,7 @@ pub(super) fn function(unit: &UnitView, runtime: Option<Uuid>, count: u64) -> Va
 pub(super) fn version(unit: &UnitView, version: &VersionView, count: u64) -> Value {
     let description = Some(&version.description).filter(|text| !text.is_empty());
     json!({
-        "id": identity(&format!("version {} {}", unit.uid, version.number)),
+        "id": version_id(unit.uid, version.number),
         "description": description,
         "function_id": unit.uid,
         "version_number": version.number,
@@ -90,6 +90,11 @@ pub(super) fn version(unit: &UnitView, version: &VersionView, count: u64) -> Val
         "created_at": moment(version.created_at),
         "updated_at": version.described_at.map(moment),
     })
+}
+
+/// The identity of a version.
+pub(super) fn version_id(unit: UnitUid, number: Number) -> Uuid {
+    identity(&format!("version {unit} {number}"))
 }
 
 /// An identity for what has none of its own: the same for the same words.

@@ -1,4 +1,4 @@
-//! Versions of functions: by number in every path, never reused, frozen whole.
+//! Versions of functions: by number or identity in every path, never reused, frozen whole.
 
 use axum::http::StatusCode;
 use folio_core::Explain as _;
@@ -8,6 +8,7 @@ use folio_core::request::{Drafted, Fields, Publish, Which};
 use folio_core::view::{UnitView, VersionView};
 use folio_model::{Kind, Number, Qualifier, Snapshot};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::body::Object;
 use super::fault::{Fault, Outcome, empty, found, made, zip};
@@ -16,21 +17,39 @@ use super::showing::{self, MD5, note};
 use super::visit::{self, To, Visit};
 
 pub(super) async fn dispatch(visit: &Visit, id: &str, rest: &[&str]) -> Outcome {
+    let Some((word, rest)) = rest.split_first() else {
+        return match visit.method.as_str() {
+            "GET" => list(visit, id).await,
+            "POST" => create(visit, id).await,
+            _ => Err(visit.nowhere()),
+        };
+    };
+    let number = named(visit, id, word).await?;
     match (visit.method.as_str(), rest) {
-        ("GET", []) => list(visit, id).await,
-        ("POST", []) => create(visit, id).await,
-        ("GET", [n]) => show(visit, id, n).await,
-        ("PUT", [n]) => describe(visit, id, n).await,
-        ("DELETE", [n]) => delete(visit, id, n).await,
-        ("POST", [n, "scale_up"]) => {
-            functions::scale(visit, id, visit::number("version", n)?, Scale::Up).await
-        }
-        ("POST", [n, "scale_down"]) => {
-            functions::scale(visit, id, visit::number("version", n)?, Scale::Down).await
-        }
-        ("POST", [n, "detach"]) => functions::detach(visit, id, visit::number("version", n)?).await,
+        ("GET", []) => show(visit, id, number).await,
+        ("PUT", []) => describe(visit, id, number).await,
+        ("DELETE", []) => delete(visit, id, number).await,
+        ("POST", ["scale_up"]) => functions::scale(visit, id, number, Scale::Up).await,
+        ("POST", ["scale_down"]) => functions::scale(visit, id, number, Scale::Down).await,
+        ("POST", ["detach"]) => functions::detach(visit, id, number).await,
         _ => Err(visit.nowhere()),
     }
+}
+
+/// The number that a word of the path means: a number, or the identity of a version that is there.
+async fn named(visit: &Visit, id: &str, word: &str) -> Outcome<u64> {
+    let identity = match (visit::number("version", word), word.parse::<Uuid>()) {
+        (Err(_), Ok(identity)) => identity,
+        (number, _) => return number,
+    };
+    let unit = visit.function(visit::identity("function_id", id)?, To::Read).await?;
+    let versions = visit.folio.versions(&key(&unit), Page::ALL).await?;
+    let mut numbers = versions.iter().map(|version| version.number);
+    let found = numbers.find(|number| showing::version_id(unit.uid, *number) == identity);
+    found.map(Number::get).ok_or_else(|| {
+        let unit = unit.uid;
+        Fault::absent(format!("FunctionVersion not found [function_id={unit}, id={identity}]"))
+    })
 }
 
 async fn list(visit: &Visit, id: &str) -> Outcome {
@@ -54,10 +73,7 @@ async fn create(visit: &Visit, id: &str) -> Outcome {
         return Err(Fault::not_allowed(text));
     }
     if let Some(latest) = unit.latest.as_ref().filter(|latest| is_same(&unit, latest)) {
-        let number = latest.number;
-        return Err(Fault::not_allowed(format!(
-            "Function package not changed since the latest version {number}."
-        )));
+        return Err(unchanged(latest.number.get()));
     }
     let publish = Publish {
         description,
@@ -67,12 +83,19 @@ async fn create(visit: &Visit, id: &str) -> Outcome {
         draft: Drafted::Stays,
         ..Publish::fresh(Fields::default())
     };
-    let done = visit.folio.publish(&visit.caller, &key(&unit), publish).await;
-    let done = done.map_err(|error| match error.code().0 {
-        "stale" => Fault::not_allowed("Function package not changed since the latest version."),
-        _ => error.into(),
-    })?;
-    Ok(made(shown(visit, &unit, &done.result.version).await?))
+    match visit.folio.publish(&visit.caller, &key(&unit), publish).await {
+        Ok(done) => Ok(made(shown(visit, &unit, &done.result.version).await?)),
+        Err(error) if error.code().0 == "stale" => {
+            let now = visit.function(unit.uid.0, To::Change).await?;
+            Err(unchanged(showing::latest(&now)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn unchanged(latest: u64) -> Fault {
+    let text = format!("Function package not changed since the latest version {latest}.");
+    Fault::not_allowed(text)
 }
 
 /// Whether there is nothing to publish: the package is the one of the latest version.
@@ -95,10 +118,10 @@ fn described(visit: &Visit) -> Outcome<Object> {
     Object::read_with(&visit.body, "body", &["description"], &read_only)
 }
 
-async fn show(visit: &Visit, id: &str, number: &str) -> Outcome {
+async fn show(visit: &Visit, id: &str, number: u64) -> Outcome {
     visit.only(&["download"])?;
     let unit = visit.function(visit::identity("function_id", id)?, To::Read).await?;
-    let version = one(visit, &unit, visit::number("version", number)?).await?;
+    let version = one(visit, &unit, number).await?;
     if !visit.wants("download") {
         return Ok(found(shown(visit, &unit, &version).await?));
     }
@@ -107,9 +130,9 @@ async fn show(visit: &Visit, id: &str, number: &str) -> Outcome {
     Ok(zip(&name, functions::package(visit, &unit, &at).await?))
 }
 
-async fn describe(visit: &Visit, id: &str, number: &str) -> Outcome {
+async fn describe(visit: &Visit, id: &str, number: u64) -> Outcome {
     let unit = visit.function(visit::identity("function_id", id)?, To::Change).await?;
-    let version = one(visit, &unit, visit::number("version", number)?).await?;
+    let version = one(visit, &unit, number).await?;
     let Some(description) = described(visit)?.text("description")? else {
         return Ok(found(shown(visit, &unit, &version).await?));
     };
@@ -118,9 +141,9 @@ async fn describe(visit: &Visit, id: &str, number: &str) -> Outcome {
     Ok(found(shown(visit, &unit, &done.result).await?))
 }
 
-async fn delete(visit: &Visit, id: &str, number: &str) -> Outcome {
+async fn delete(visit: &Visit, id: &str, number: u64) -> Outcome {
     let unit = visit.function(visit::identity("function_id", id)?, To::Change).await?;
-    let version = one(visit, &unit, visit::number("version", number)?).await?;
+    let version = one(visit, &unit, number).await?;
     let which = Which::One(Qualifier::Number(version.number));
     let deleted = visit.folio.delete_versions(&visit.caller, &key(&unit), which, None).await;
     let Err(error) = deleted else { return Ok(empty(StatusCode::NO_CONTENT)) };

@@ -8,7 +8,7 @@ use folio_core::binding::{
     BindingFields, BindingKind, BindingView, Error, NewBinding, NewTerms, SIGNATURE_HEADERS,
     WebhookCall,
 };
-use folio_model::{BoundTo, Webhook};
+use folio_model::{BindingTerms, BoundTo, Webhook};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -72,11 +72,12 @@ fn read(visit: &Visit) -> Outcome<Object> {
 
 async fn create(visit: &Visit) -> Outcome {
     let body = read(visit)?;
+    let version_unsaid = body.number("function_version")?.is_none();
     let new = NewBinding {
         to: target(visit, &body).await?,
         name: None,
         description: body.text("description")?,
-        terms: NewTerms::Webhook(Webhook::default()),
+        terms: NewTerms::Webhook(Webhook { version_unsaid, ..Webhook::default() }),
     };
     let done = visit.folio.bind(&visit.caller, &visit.app, new).await?;
     Ok(made(shown(visit, &done.result)))
@@ -130,7 +131,10 @@ async fn update(visit: &Visit, id: &str) -> Outcome {
         None
     };
     let description = body.text("description")?;
-    let fields = BindingFields { to, description, ..BindingFields::default() };
+    let version_unsaid = number.is_none() && is_unsaid(&webhook);
+    let webhook_fields = Webhook { version_unsaid, ..Webhook::default() };
+    let fields =
+        BindingFields { to, description, webhook: webhook_fields, ..BindingFields::default() };
     let at = (&visit.app, webhook.id);
     let done = visit.folio.rebind(&visit.caller, at, BindingKind::Webhook, fields).await?;
     Ok(found(shown(visit, &done.result)))
@@ -165,8 +169,14 @@ pub(super) fn bound(view: &BindingView) -> (Value, Value, Value) {
     }
 }
 
+/// Whether nobody ever said which version is meant, which the original shows as none.
+fn is_unsaid(view: &BindingView) -> bool {
+    matches!(&view.binding.terms, BindingTerms::Webhook(webhook) if webhook.version_unsaid)
+}
+
 fn shown(visit: &Visit, view: &BindingView) -> Value {
     let (function, version, alias) = bound(view);
+    let version = if version == 0 && is_unsaid(view) { Value::Null } else { version };
     json!({
         "id": view.id,
         "function_id": function,

@@ -63,6 +63,14 @@ async fn webhooks_run_a_function_for_whoever_knows_their_name() {
     let url = format!("http://folio.test:7070/v1/webhooks/{hook}/invoke");
     assert_eq!((&made["webhook_url"], &made["description"]), (&json!(url), &json!("hook")));
     let at = format!("/webhooks/{hook}");
+    assert!(made["function_version"].is_null(), "nobody said a version");
+    assert_eq!(face.get(&at).await.with(200), made);
+    let said = face.put(&at, json!({ "description": "hook", "function_id": id })).await.with(200);
+    assert!(said["function_version"].is_null());
+    let zero = json!({ "function_id": id, "function_version": 0 });
+    let zero = face.post("/webhooks", zero).await.with(201);
+    assert_eq!(zero["function_version"], 0, "as the client has it, who says 0");
+    face.delete(&format!("/webhooks/{}", zero["id"].as_str().unwrap())).await.with(204);
     let invoke = async |kind: &str, query: &str, body: &str| {
         let request = axum::http::Request::builder()
             .method("POST")
@@ -89,6 +97,9 @@ async fn webhooks_run_a_function_for_whoever_knows_their_name() {
     face.publish(&id).await;
     let pinned = face.put(&at, json!({ "function_version": "1" })).await.with(200);
     assert_eq!(pinned["function_version"], 1);
+    let newest = face.put(&at, json!({ "function_version": 0 })).await.with(200);
+    assert_eq!(newest["function_version"], 0);
+    face.put(&at, json!({ "function_version": "1" })).await.with(200);
     let said = face.put(&at, json!({ "description": "other" })).await.with(200);
     assert_eq!((&said["function_version"], &said["description"]), (&json!(1), &json!("other")));
     for path in [format!("/functions/{id}"), format!("/functions/{id}/versions/1")] {

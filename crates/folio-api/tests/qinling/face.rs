@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::stub::Stub;
+use super::turns::InTurns;
 use crate::client::World;
 
 pub(crate) struct Face {
@@ -69,7 +70,7 @@ impl Face {
         let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
         let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
         let settings = Settings { grace: Duration::ZERO, ..settings };
-        let ledger = Arc::new(MemoryLedger::new(index));
+        let ledger = Arc::new(InTurns(MemoryLedger::new(index)));
         let folio = Folio::new(ledger, Arc::new(blobs), clock.clone(), settings);
         let logs = Arc::new(Logs::new(64 * 1024));
         let (stub, queue) = (Arc::new(Stub::new(logs.clone())), Arc::new(MemoryQueue::default()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use folio_core::ports::runtime::CallError;
+use folio_core::{Limits, Settings};
 use serde_json::{Value, json};
 
 use super::face::{Face, id};
@@ -36,6 +37,8 @@ async fn each_of_ten_versions_runs_its_own_code() {
         assert_eq!(run(number).await, codes[number as usize - 1], "version {number}");
     }
     let latest = run(0).await;
+    assert!(latest.as_str().unwrap().ends_with(" other.main"), "{latest}");
+    assert!(codes.iter().all(|code| code.as_str().unwrap().ends_with(" main.main")), "{codes:?}");
     assert!(codes.iter().all(|code| *code != latest));
     codes.sort_by_key(ToString::to_string);
     codes.dedup();
@@ -91,6 +94,10 @@ async fn every_end_is_201_with_its_status() {
         assert_eq!(ended["status"], status, "{error}");
         let said = output(&ended);
         assert!(said.as_str().is_some_and(|said| said.contains(text)), "{error}: {said}");
+        // The original has one sentence for all that goes wrong on its own side, which helps nobody.
+        for vague in ["Internal service error.", "Function execution failed."] {
+            assert_ne!(said, vague, "{error}");
+        }
         assert_eq!(face.get(&format!("/executions/{}", id(&ended))).await.with(200), ended);
         // What never got to a worker has no log.
         let begun =
@@ -164,4 +171,43 @@ async fn runs_at_the_same_time_all_succeed() {
     let all = face.described("many").await;
     assert_eq!(all.len(), 12);
     assert!(all.iter().all(|one| one["status"] == "success" && one["result"].is_string()));
+}
+
+/// What the client deletes by function is what it finds in one list.
+#[tokio::test]
+async fn a_list_has_all_executions_however_many() {
+    let face = Face::new().await;
+    let function = face.function("def main(): return 1").await;
+    let new = json!({ "function_id": function, "sync": false });
+    let mut made = Vec::new();
+    for _ in 0..1201 {
+        made.push(face.post("/executions", new.clone()).await.with(201));
+    }
+    let list = async || {
+        let listed = face.get(&format!("/executions?function_id={function}")).await;
+        assert_eq!(listed.kind, "application/json");
+        listed.with(200)["executions"].as_array().unwrap().clone()
+    };
+    assert_eq!(list().await, made);
+    for one in &made {
+        face.delete(&format!("/executions/{}", id(one))).await.with(204);
+    }
+    assert_eq!(list().await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_list_has_as_many_executions_as_the_limit_says_the_newest() {
+    let limits = Limits { qinling_executions_max: 3, ..Limits::default() };
+    let face = Face::with(Settings { limits, ..Settings::default() }).await;
+    let function = face.function("def main(): return 1").await;
+    for number in 0..5 {
+        let new =
+            json!({ "function_id": function, "sync": false, "description": format!("n{number}") });
+        face.post("/executions", new).await.with(201);
+    }
+    let described = |all: Vec<Value>| {
+        all.iter().map(|one| one["description"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(described(face.described("n").await), ["n2", "n3", "n4"]);
+    assert_eq!(described(face.described("n1").await), ["n1"], "those that fit are counted");
 }

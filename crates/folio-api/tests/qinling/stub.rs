@@ -1,4 +1,4 @@
-//! A runtime without workers of its own: it says which code it would run, prints what it is given, and keeps count.
+//! A runtime without workers of its own: it says which code it would run and where, prints what it is given, and keeps count.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,8 +12,11 @@ use folio_core::ports::runtime::{
     Scale, WorkerStatus,
 };
 use folio_core::ports::{Body, Runtime};
-use folio_model::{Digest, Timestamp};
+use folio_model::{Digest, Name, Timestamp};
 use http_body_util::BodyExt as _;
+
+/// A plan and how many workers it has.
+type Crew = (Arc<Plan>, u32);
 
 pub(crate) struct Stub {
     logs: Arc<Logs>,
@@ -22,7 +25,11 @@ pub(crate) struct Stub {
     /// What the last call was allowed to use.
     pub(crate) limits: Mutex<Option<RunLimits>>,
     /// How many workers each plan has.
-    workers: Mutex<BTreeMap<Digest, (Arc<Plan>, u32)>>,
+    workers: Mutex<BTreeMap<(Digest, String), Crew>>,
+    /// The environments of workers that stand by for whichever function comes.
+    pub(crate) ready: Mutex<Vec<Name>>,
+    /// The versions whose workers were let go because nothing leads to them any more.
+    retired: Mutex<Vec<String>>,
 }
 
 impl Stub {
@@ -32,13 +39,23 @@ impl Stub {
             failure: Mutex::default(),
             limits: Mutex::default(),
             workers: Mutex::default(),
+            ready: Mutex::default(),
+            retired: Mutex::default(),
         }
+    }
+
+    /// The versions that were retired since this was asked last, in order of their names.
+    pub(crate) fn retired(&self) -> Vec<String> {
+        let mut retired = std::mem::take(&mut *self.retired.lock().unwrap());
+        retired.sort();
+        retired
     }
 
     /// Gives a plan as many workers as it is to have, seen from how many it has.
     fn staff(&self, plan: &Arc<Plan>, wish: impl FnOnce(u32) -> u32) {
         let mut workers = self.workers.lock().unwrap();
-        let (_, count) = workers.entry(plan.digest).or_insert_with(|| (Arc::clone(plan), 0));
+        let key = (plan.digest, plan.at.to_string());
+        let (_, count) = workers.entry(key).or_insert_with(|| (Arc::clone(plan), 0));
         *count = wish(*count);
     }
 }
@@ -59,14 +76,19 @@ impl Runtime for Stub {
         let line = format!("Hello, {}\n", String::from_utf8_lossy(&given));
         let printer = Printer { request: Some(call.id), worker: None };
         self.logs.add(plan, Timestamp::UNIX_EPOCH, Stream::Stdout, printer, &line);
-        Ok(axum::http::Response::new(Body::from(Bytes::from(plan.code.tree.to_string()))))
+        let entry = plan.entrypoint.as_deref().unwrap_or_default();
+        let answer = format!("{} {entry}", plan.code.tree);
+        Ok(axum::http::Response::new(Body::from(Bytes::from(answer))))
     }
 
     async fn prepare(&self, _: &Arc<Plan>) -> Result<(), CallError> {
         Ok(())
     }
 
-    fn retire(&self, _: &Arc<Plan>) {}
+    fn retire(&self, plan: &Arc<Plan>) {
+        self.staff(plan, |_| 0);
+        self.retired.lock().unwrap().push(plan.at.to_string());
+    }
 
     fn scale(&self, plan: &Arc<Plan>, scale: Scale) {
         self.staff(plan, |count| match scale {
@@ -83,18 +105,26 @@ impl Runtime for Stub {
     fn status(&self) -> RuntimeStatus {
         let workers = self.workers.lock().unwrap();
         let each = workers.values().flat_map(|(plan, count)| (0..*count).map(move |_| plan));
-        let worker = |plan: &Arc<Plan>| WorkerStatus {
-            environment: plan.environment.clone(),
-            app: Some(plan.app.clone()),
-            function: Some(plan.function.clone()),
-            version: Some(plan.at.to_string()),
+        let worker = |environment: &Name| WorkerStatus {
+            environment: environment.clone(),
+            app: None,
+            function: None,
+            version: None,
             pid: None,
             started_at: Timestamp::UNIX_EPOCH,
             busy: 0,
             served: 0,
             memory_bytes: 0,
         };
-        RuntimeStatus { workers: each.map(worker).collect(), ..RuntimeStatus::default() }
+        let at_work = each.map(|plan| WorkerStatus {
+            app: Some(plan.app.clone()),
+            function: Some(plan.function.clone()),
+            version: Some(plan.at.to_string()),
+            ..worker(&plan.environment)
+        });
+        let ready = self.ready.lock().unwrap();
+        let workers = at_work.chain(ready.iter().map(worker)).collect();
+        RuntimeStatus { workers, ..RuntimeStatus::default() }
     }
 
     async fn stop(&self, _: Duration) {}

@@ -359,6 +359,30 @@ class Context:
         return getattr(self.request, name)
 
 
+class ExecutionContext(Context):
+    """The same for an execution, to which it is also the mapping that Qinling has."""
+
+    session = {"os_session": None}
+
+    def __getitem__(self, key):
+        return self.session[key]
+
+    def __contains__(self, key):
+        return key in self.session
+
+    def __iter__(self):
+        return iter(self.session)
+
+    def __len__(self):
+        return len(self.session)
+
+    def keys(self):
+        return self.session.keys()
+
+    def get(self, key, default=None):
+        return self.session.get(key, default)
+
+
 # ---------------------------------------------------------------- answers, flask style
 
 REASONS = {200: "OK", 201: "CREATED", 204: "NO CONTENT", 302: "FOUND", 400: "BAD REQUEST", 404: "NOT FOUND"}
@@ -617,9 +641,9 @@ def caller_of(function):
     style = style_of(function)
     if style == "nothing":
         return lambda request: function()
-    if style == "context":
-        return lambda request: function(Context(request))
     parameters = inspect.signature(function).parameters.values()
+    if style == "context":
+        return caller_of_one(function, next(iter(parameters)).name)
     accepted = {p.name for p in parameters}
     takes_all = any(p.kind == p.VAR_KEYWORD for p in parameters)
 
@@ -629,6 +653,26 @@ def caller_of(function):
 
     call.is_json = True
     return call
+
+
+def caller_of_one(function, name):
+    """The same for one parameter: the whole request, but in an execution only under a name that says so."""
+    whole = name in ("context", "request")
+
+    def call(request):
+        if not is_execution(request._head):
+            return function(Context(request))
+        if whole:
+            return function(ExecutionContext(request))
+        texts, values = keywords_of(request, (), False)
+        value = function(*texts, **values)
+        return awaited_as_json(value) if inspect.iscoroutine(value) else as_json(value)
+
+    return call
+
+
+async def awaited_as_json(value):
+    return as_json(await value)
 
 
 def as_json(value):

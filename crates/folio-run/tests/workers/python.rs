@@ -152,6 +152,44 @@ async fn contexts_keywords_and_coroutines_are_told_apart() {
 }
 
 #[tokio::test]
+async fn an_execution_gives_a_sole_parameter_what_its_name_asks_for() {
+    let stage = Stage::new().await;
+    let named = "def main(name):\n    return name\n";
+    let waits = "async def main(name):\n    return name\n";
+    let context = "def main(context):\n    return [context['os_session'], dict(context), context.get('x', 1), \
+                   context.method, 'os_session' in context, len(list(context)), context.request.json]\n";
+    let request = "def main(request):\n    return request.json\n";
+    let sent = |content_type: &'static str, body: &'static str| {
+        let asked = http::Request::post("/").header("content-type", content_type);
+        call(
+            asked
+                .header("folio-execution", "1")
+                .body(Body::from(bytes::Bytes::from(body)))
+                .unwrap(),
+        )
+    };
+    let object = || sent("application/json", "{\"name\": \"ada\"}");
+    let check = async |source: &str, asked: Call, expected: (u16, &str)| {
+        let plan = stage.plan("hello.py", source).await;
+        let (status, text) = expected;
+        assert_eq!(stage.says(&plan, asked).await, (status, text.to_owned()), "{source}");
+    };
+    for source in [named, waits] {
+        check(source, object(), (200, "\"ada\"")).await;
+        check(source, sent("text/plain", "6"), (200, "\"6\"")).await;
+        let nothing = "\"main() missing 1 required positional argument: 'name'\"";
+        check(source, sent("text/plain", ""), (500, nothing)).await;
+    }
+    check("def main(n):\n    return n\n", sent("application/json", "{\"n\": 7}"), (200, "7")).await;
+    let seen = "[null, {\"os_session\": null}, 1, \"POST\", true, 1, {\"name\": \"ada\"}]";
+    check(context, object(), (200, seen)).await;
+    check(request, object(), (200, "{\"name\": \"ada\"}")).await;
+    // Any other request is given whole, whatever the parameter is called.
+    let path = "def main(name):\n    return name.request.path\n";
+    check(path, json("/p", "{\"name\": \"ada\"}"), (200, "/p")).await;
+}
+
+#[tokio::test]
 async fn asgi_applications_answer() {
     let stage = Stage::new().await;
     let source = "\

@@ -14,7 +14,7 @@ use super::Session;
 use super::version::download::{self, Target};
 use crate::client::Items;
 use crate::content::{self, Given};
-use crate::output::{Format, Table, list};
+use crate::output::{self, Format, Output, Table, list};
 use crate::problem::Problem;
 use crate::upload;
 
@@ -51,6 +51,9 @@ pub(crate) struct Download {
     id: Option<Digest>,
     #[command(flatten)]
     target: Target,
+    /// Write to this file, as Fission says it
+    #[arg(id = "output", long, short, value_name = "FILE", value_parser = output::file, conflicts_with = "file")]
+    output: Option<Output>,
 }
 
 /// An archive that is on the server.
@@ -78,7 +81,10 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
                 session.client.get(&["apps", app.as_str(), "archives"], &[]).await?;
             session.output.items(&archives.items, table)
         }
-        Command::Download(Download { archive, id, target }) => {
+        Command::Download(Download { archive, id, mut target, output }) => {
+            if let Some(Output::File(file)) = output {
+                target.file = Some(file);
+            }
             let id = archive.or(id).map(|id| id.to_string()).unwrap_or_default();
             let app = session.app(None);
             let path = ["apps", app.as_str(), "archives", &id];

@@ -93,9 +93,7 @@ const KINDS: [&str; 8] = [
 /// Shows objects of a kind.
 pub(crate) async fn get(session: &Session, get: Get) -> Result<()> {
     let Get { kind, name } = get;
-    let singular = kind.strip_suffix('s').unwrap_or(&kind);
-    let known = |own: &&str| own.eq_ignore_ascii_case(&kind) || own.eq_ignore_ascii_case(singular);
-    let Some(kind) = KINDS.into_iter().find(known) else {
+    let Some(kind) = known(&kind) else {
         let problem = Problem::usage(format!("there are no objects of the kind `{kind}`"));
         return Err(problem.hint(format!("the kinds are {}", KINDS.join(", "))).into());
     };
@@ -120,6 +118,14 @@ pub(crate) async fn get(session: &Session, get: Get) -> Result<()> {
             Err(problem.hint(format!("`folio get {kind}` lists them")).into())
         }
     }
+}
+
+/// A kind by its name or that of many of it, in any letter case.
+fn known(word: &str) -> Option<&'static str> {
+    let many = |kind: &str| format!("{kind}{}", if kind.ends_with('s') { "es" } else { "s" });
+    let is_it =
+        |kind: &&str| kind.eq_ignore_ascii_case(word) || many(kind).eq_ignore_ascii_case(word);
+    KINDS.into_iter().find(is_it)
 }
 
 fn named(object: &Value) -> &str {
@@ -260,6 +266,26 @@ pub(crate) async fn run_group(session: &Session, command: Group) -> Result<()> {
             let query = [("from", from), ("to", to)];
             let found: AppDiffView = session.client.get(&["apps", &app, "compare"], &query).await?;
             session.output.item(&found, app::difference)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_known_by_one_and_by_many() {
+        let many = ["aliases", "Functions", "functionmasters", "functionversiontrackers"];
+        let more = ["groupVersionTrackers", "packages", "packageversiontrackers", "tags"];
+        let many = many.into_iter().chain(more);
+        for (kind, many) in KINDS.into_iter().zip(many) {
+            for word in [kind, &kind.to_uppercase(), many] {
+                assert_eq!(known(word), Some(kind), "{word}");
+            }
+        }
+        for odd in ["", "s", "aliase", "aliass", "functiones", "tag s"] {
+            assert_eq!(known(odd), None, "{odd}");
         }
     }
 }

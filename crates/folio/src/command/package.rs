@@ -97,12 +97,8 @@ pub(crate) struct Part {
     #[command(flatten)]
     versioned: Versioned,
     /// Write to this file [default: standard output]
-    #[arg(id = "output", long, short, value_name = "FILE", value_parser = file)]
+    #[arg(id = "output", long, short, value_name = "FILE", value_parser = output::file)]
     output: Option<Output>,
-}
-
-fn file(text: &str) -> Result<Output, std::convert::Infallible> {
-    Ok(Output::File(text.into()))
 }
 
 /// Runs a command on packages.

@@ -24,7 +24,7 @@ pub(crate) struct RunFlags {
     cpu: Option<u32>,
     /// Give each worker at most this many requests at the same time
     #[arg(long, value_name = "NUMBER", visible_aliases = ["requestsperpod", "rpp"])]
-    concurrency: Option<u32>,
+    requests_at_once: Option<u32>,
     /// Keep a worker without requests for this long, such as `2m`
     #[arg(long, value_name = "TIME", visible_alias = "idletimeout", value_parser = time)]
     idle: Option<Duration>,
@@ -34,6 +34,9 @@ pub(crate) struct RunFlags {
     /// Start at most this many workers
     #[arg(long, value_name = "NUMBER")]
     maxscale: Option<u32>,
+    /// Start at most this many workers, as Fission says it; `--maxscale` counts before it
+    #[arg(long, value_name = "NUMBER", visible_alias = "con")]
+    concurrency: Option<u32>,
     /// Replace a worker after so many requests; 1 gives each request a fresh one
     #[arg(long, value_name = "NUMBER")]
     requests_per_worker: Option<u32>,
@@ -113,10 +116,10 @@ impl RunFlags {
             timeout_ms: self.timeout.map(ms),
             memory_bytes: self.memory,
             cpu_millis: self.cpu,
-            concurrency: self.concurrency,
+            concurrency: self.requests_at_once,
             idle_ms: self.idle.map(ms),
             scale_min: self.minscale,
-            scale_max: self.maxscale,
+            scale_max: self.maxscale.or(self.concurrency),
             requests_per_worker: self.requests_per_worker.or(self.onceonly.then_some(1)),
             access: self.access.map(Access::from),
         }
@@ -162,7 +165,30 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunFlags,
+    }
+
+    #[test]
+    fn workers_and_the_requests_of_each_are_said_in_fissions_words_or_in_folios() {
+        let check = |words: &str, workers: Option<u32>, requests: Option<u32>| {
+            let line = Line::try_parse_from(format!("folio {words}").split_whitespace()).unwrap();
+            let settings = line.run.settings();
+            assert_eq!((settings.scale_max, settings.concurrency), (workers, requests), "{words}");
+        };
+        check("--concurrency 500 --rpp 5", Some(500), Some(5));
+        check("--con 500 --requestsperpod 5", Some(500), Some(5));
+        check("--concurrency 500", Some(500), None);
+        check("--requests-at-once 5", None, Some(5));
+        check("--maxscale 3 --requests-at-once 5", Some(3), Some(5));
+        check("--maxscale 3 --concurrency 500", Some(3), None);
+    }
 
     #[test]
     fn times_and_sizes_read_as_people_write_them() {

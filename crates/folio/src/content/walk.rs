@@ -156,33 +156,42 @@ impl Walked {
         Ok(walked)
     }
 
-    /// Files and directories of anywhere, each under a name of its own below one of the named directories.
-    pub(super) fn selection(chosen: &[Chosen]) -> Result<Self> {
-        let mut walked = Self::default();
-        for Chosen { name, items } in chosen {
-            let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
-            for Item { name: item, from, about, except } in items {
-                let path = format!("{name}/{item}");
-                let entry = if about.is_dir() {
-                    let first = walked.files.len();
-                    let below = walked.below(from, path.clone(), except.as_deref())?;
-                    for file in &mut walked.files[first..] {
-                        let rest = file.path.strip_prefix(&format!("{path}/"));
-                        file.from = rest.map(|rest| from.join(rest));
-                    }
-                    Entry::Directory(below)
-                } else if about.is_file() {
-                    let at = walked.files.len();
-                    walked.files.push(Found { from: Some(from.clone()), ..found(path, about) });
-                    Entry::File(at)
-                } else {
-                    return Err(special(from, about));
-                };
-                directory.entries.push((item.clone(), entry));
-            }
-            walked.root.entries.push((name.clone(), Entry::Directory(directory)));
+    /// Files and directories of anywhere, each under a name of its own below one of the named directories. Those that
+    /// cannot be published are empty, and told of by their places.
+    pub(super) fn selection(chosen: &[Chosen]) -> (Self, Vec<(usize, anyhow::Error)>) {
+        let (mut walked, mut unfit) = (Self::default(), Vec::new());
+        for (place, chosen) in chosen.iter().enumerate() {
+            let directory = walked.chosen(chosen).unwrap_or_else(|error| {
+                unfit.push((place, error));
+                Directory { path: chosen.name.to_string(), entries: Vec::new() }
+            });
+            walked.root.entries.push((chosen.name.clone(), Entry::Directory(directory)));
         }
-        Ok(walked)
+        (walked, unfit)
+    }
+
+    fn chosen(&mut self, Chosen { name, items }: &Chosen) -> Result<Directory> {
+        let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
+        for Item { name: item, from, about, except } in items {
+            let path = format!("{name}/{item}");
+            let entry = if about.is_dir() {
+                let first = self.files.len();
+                let below = self.below(from, path.clone(), except.as_deref())?;
+                for file in &mut self.files[first..] {
+                    let rest = file.path.strip_prefix(&format!("{path}/"));
+                    file.from = rest.map(|rest| from.join(rest));
+                }
+                Entry::Directory(below)
+            } else if about.is_file() {
+                let at = self.files.len();
+                self.files.push(Found { from: Some(from.clone()), ..found(path, about) });
+                Entry::File(at)
+            } else {
+                return Err(special(from, about));
+            };
+            directory.entries.push((item.clone(), entry));
+        }
+        Ok(directory)
     }
 
     fn below(

@@ -3,13 +3,16 @@
 
 use std::io::{self, Read, Write};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How often a spinner turns while nothing is heard, and how often work is looked at that says nothing.
 const TURN: Duration = Duration::from_millis(100);
+
+/// Everything that is drawn: what goes on at the same time is drawn on lines of its own.
+static LINES: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// How far some work is. Clones show the same, which is gone with the last of them.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +30,14 @@ impl Drop for Drawn {
 impl Progress {
     /// Shows what is done with so many bytes, or with nobody knows how many.
     pub(crate) fn bytes(what: &str, total: Option<u64>) -> Self {
-        Self::of_bytes(ProgressDrawTarget::stderr(), what, total)
+        Self::of_bytes(ProgressDrawTarget::stderr(), what, total).among_others()
+    }
+
+    fn among_others(self) -> Self {
+        if let Self(Some(drawn)) = &self {
+            LINES.add(drawn.0.clone());
+        }
+        self
     }
 
     /// How many bytes there are to be done, if anybody sees it: to count them may take a while.

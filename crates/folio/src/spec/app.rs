@@ -2,18 +2,21 @@
 //! manifests and archives that a spec directory holds, and applied like them.
 
 mod convert;
+mod read;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use folio_kinds::spec::Document;
 use folio_model::{Access, Name, Reference};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::convert::Writer;
+use self::read::Reader;
 use super::directory::Spec;
-use crate::problem::Problem;
 
 /// The file's name.
 pub(crate) const APP_FILE: &str = "folio.yaml";
@@ -166,7 +169,7 @@ pub(crate) struct Timer {
 
 /// A text, also where it is written as a number or a truth value.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, a number or a truth value")]
 pub(crate) enum Scalar {
     /// A truth value.
     Truth(bool),
@@ -192,20 +195,27 @@ pub(crate) fn static_name(path: &str) -> Result<Name, String> {
 }
 
 impl AppManifest {
-    /// Reads a file, or says what is wrong with it, with line and column.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    /// Reads a file into the manifests and archives that it stands for, and notes everything that is wrong with it.
+    pub(crate) fn read(path: &Path) -> Result<Spec> {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read `{}`", path.display()))?;
-        serde_saphyr::from_str(&text).map_err(|error| {
-            let problem = Problem::new(format!("`{}` makes no sense", path.display()));
-            let hint = "`folio init` writes one with every field explained";
-            anyhow::Error::msg(error.to_string()).context(problem.hint(hint))
-        })
-    }
-
-    /// The manifests and archives that it stands for.
-    pub(crate) fn spec(self, path: &Path) -> Result<Spec> {
-        convert::convert(self, path)
+        let document = Document { line: 1, text: &text };
+        let mut writer = Writer::new(path, document.places());
+        match serde_saphyr::from_str::<Self>(&text) {
+            Ok(app) => writer.app(app),
+            Err(error) => {
+                Reader { writer: &mut writer }.read(&document);
+                // Whatever made no sense in it is told, also where each part of it by itself does.
+                if writer.spec.causes.is_empty() {
+                    let error = error.without_snippet();
+                    let place = error.location().map(|place| (place.line(), place.column()));
+                    let index = |place| usize::try_from(place).unwrap_or(1).max(1);
+                    let (line, column) = place.unwrap_or((1, 1));
+                    writer.wrong_at((index(line), index(column)), error.to_string());
+                }
+            }
+        }
+        Ok(writer.spec)
     }
 
     /// Its JSON Schema, for editors.

@@ -1,11 +1,12 @@
 //! Archives that a manifest carries itself or names by address: fetched into a temporary directory, checked against
 //! their checksum, and uploaded like any other file.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use folio_model::Digest;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::http;
 use crate::problem::Problem;
@@ -64,22 +65,25 @@ pub(super) async fn address(
     let mut answer = http.get(url).send().await.and_then(reqwest::Response::error_for_status);
     let answer =
         answer.as_mut().map_err(|error| anyhow::anyhow!("{error}")).with_context(context)?;
-    let mut bytes = Vec::new();
+    let path = directory.join(name);
+    let cannot = || format!("cannot write `{}`", path.display());
+    let mut file = std::fs::File::create(&path).with_context(cannot)?;
+    let (mut bytes, mut hasher) = (0, Sha256::new());
+    // Piece by piece, because several are fetched at the same time.
     while let Some(piece) = answer.chunk().await.with_context(context)? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() as u64 > BYTES_MAX {
+        bytes += piece.len() as u64;
+        if bytes > BYTES_MAX {
             let problem = Problem::new(format!("`{url}` has more than {BYTES_MAX} bytes"));
             return Err(problem.hint("download it and use an archive of files instead").into());
         }
+        hasher.update(&piece);
+        file.write_all(&piece).with_context(cannot)?;
     }
     let sum = part["checksum"]["sum"].as_str().unwrap_or_default();
-    let found = Digest::of(&bytes).to_string();
-    let found = found.trim_start_matches("sha256:");
-    if !sum.is_empty() && !sum.eq_ignore_ascii_case(found) {
+    let found = hex::encode(hasher.finalize());
+    if !sum.is_empty() && !sum.eq_ignore_ascii_case(&found) {
         let problem = Problem::new(format!("`{url}` has the checksum {found}, not {sum}"));
         return Err(problem.hint("mend the checksum in the manifest, or the address").into());
     }
-    let path = directory.join(name);
-    std::fs::write(&path, bytes).with_context(|| format!("cannot write `{}`", path.display()))?;
     Ok(path)
 }

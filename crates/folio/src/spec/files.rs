@@ -6,17 +6,18 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use folio_core::request::ContentRef;
 use folio_model::{Digest, EntryName, Layout};
+use futures::{StreamExt as _, stream};
 use tempfile::TempDir;
 
 use super::archives::Held;
-use super::batch::{Batch, Behalf};
+use super::batch::{AT_ONCE, Batch, Behalf};
 use super::directory::Spec;
 use super::fetch::{self, Origin};
 use super::manifest::{Manifest, Side};
 use crate::command::Session;
-use crate::content::{self, Item};
+use crate::content::{self, Item, Unfit};
 use crate::memory::Stamp;
-use crate::problem::Cause;
+use crate::problem::{Cause, Problem};
 
 /// The content of every manifest's parts, source and deployment, in the order of manifests.
 pub(super) type Contents = Vec<[Option<ContentRef>; 2]>;
@@ -44,6 +45,25 @@ enum Place {
     Fetched(usize, Side),
 }
 
+impl Place {
+    /// What is wrong with the files there.
+    fn wrong(&self, spec: &Spec, error: &anyhow::Error) -> Cause {
+        let hint = error.downcast_ref::<Problem>().and_then(|problem| problem.hint.as_deref());
+        let what = match hint {
+            Some(hint) => format!("{error:#}: {hint}"),
+            None => format!("{error:#}"),
+        };
+        match self {
+            Self::Archive(name) => Cause::new(spec.archives[name].at.clone(), what),
+            Self::Fetched(index, side) => {
+                let path = format!("spec.{}", side.word());
+                let what = format!("{path}: {what}");
+                Cause { at: spec.manifests[*index].at.clone(), path, what }
+            }
+        }
+    }
+}
+
 /// Files of which nothing is known but that there are some.
 pub(super) fn something() -> ContentRef {
     // Not the digest of nothing: every empty file has that.
@@ -69,19 +89,30 @@ impl Files {
         let mut finder = Finder::new(spec)?;
         for (index, manifest) in spec.manifests.iter().enumerate() {
             for side in Side::ALL {
-                finder.part((index, side), manifest).await;
+                finder.part((index, side), manifest);
             }
         }
-        let Finder { parts, held, temporary, causes, .. } = finder;
+        finder.fetch().await;
+        let Finder { parts, held, temporary, mut causes, .. } = finder;
         let (places, held): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         let soles = places.iter().zip(&held).map(|(place, held)| sole(spec, place, held)).collect();
-        let batch = match causes.is_empty() && spec.causes.is_empty() {
+        let named = match causes.is_empty() && spec.causes.is_empty() {
             true => {
                 let (directory, trust) = (spec.directory.as_path(), spec.trust);
                 let behalf = Behalf { directory, what: "selection", trust };
-                Batch::name(session, behalf, held).await?
+                Batch::name(session, behalf, held).await
             }
-            false => Batch::default(),
+            // What they come to is of no use any more, only what else is wrong.
+            false => Batch::check(session, held).await.map(|()| Batch::default()),
+        };
+        let batch = match named.map_err(anyhow::Error::downcast::<Unfit>) {
+            Ok(batch) => batch,
+            Err(Ok(Unfit(unfit))) => {
+                let cause = |(at, error): (usize, _)| places[at].wrong(spec, &error);
+                causes.extend(unfit.into_iter().map(cause));
+                Batch::default()
+            }
+            Err(Err(error)) => return Err(error),
         };
         Ok(Self { parts, places, soles, batch, causes, temporary })
     }
@@ -137,6 +168,8 @@ struct Finder<'a> {
     /// What was fetched lies here.
     temporary: TempDir,
     parts: Vec<((usize, Side), Place)>,
+    /// What is still to be fetched, and for which part.
+    addresses: Vec<((usize, Side), String)>,
     held: BTreeMap<Place, Held>,
     causes: Vec<Cause>,
 }
@@ -144,18 +177,38 @@ struct Finder<'a> {
 impl<'a> Finder<'a> {
     fn new(spec: &'a Spec) -> Result<Self> {
         let temporary = tempfile::tempdir()?;
-        Ok(Self { spec, temporary, parts: Vec::new(), held: BTreeMap::new(), causes: Vec::new() })
+        let (parts, addresses, causes) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { spec, temporary, parts, addresses, held: BTreeMap::new(), causes })
     }
 
     /// Finds the files of one part of a package, or notes what is wrong with them.
-    async fn part(&mut self, part: (usize, Side), manifest: &Manifest) {
+    fn part(&mut self, part: (usize, Side), manifest: &Manifest) {
         let found = match manifest.origin(part.1) {
             Ok(Origin::Nothing) => return,
             Ok(Origin::Archive(name)) => return self.archive(part, name),
             Ok(Origin::Literal(text)) => self.literal(&text),
-            Ok(Origin::Address(url)) => self.address(&url, manifest, part.1).await,
+            Ok(Origin::Address(url)) => return self.addresses.push((part, url)),
             Err(what) => Err(anyhow::Error::msg(what)),
         };
+        self.found(part, found);
+    }
+
+    /// Fetches the files that have an address, a few at the same time.
+    async fn fetch(&mut self) {
+        let addresses = std::mem::take(&mut self.addresses);
+        let this = &*self;
+        let fetch = |(part, url): ((usize, Side), String)| async move {
+            let manifest = &this.spec.manifests[part.0];
+            (part, this.address(&url, manifest, part.1).await)
+        };
+        let fetched: Vec<_> = stream::iter(addresses).map(fetch).buffered(AT_ONCE).collect().await;
+        for (part, found) in fetched {
+            self.found(part, found);
+        }
+    }
+
+    /// Notes the files of a part, or what is wrong with them.
+    fn found(&mut self, part: (usize, Side), found: Result<Held>) {
         match found {
             Ok(held) => {
                 let place = Place::Fetched(part.0, part.1);
@@ -166,7 +219,8 @@ impl<'a> Finder<'a> {
                 self.parts.push((part, Place::Fetched(part.0, part.1)));
                 let path = format!("spec.{}", part.1.word());
                 let what = format!("{path}: {error:#}");
-                self.causes.push(Cause { at: manifest.at.clone(), path, what });
+                let at = self.spec.manifests[part.0].at.clone();
+                self.causes.push(Cause { at, path, what });
             }
         }
     }

@@ -42,10 +42,42 @@ fn every_object_is_labelled_with_the_commit_of_its_file() {
         assert!(shown.contains(&expected), "{expected}\n{shown}");
     };
     label("untracked");
-    works(&session, "git add . && git commit -qm one");
+    works(&session, "git add .");
+    label("staged");
+    works(&session, "git commit -qm one");
     label("$(git rev-parse HEAD | cut -c1-7)");
     works(&session, "echo '# more' >> specs/all.yaml");
     label("$(git rev-parse HEAD | cut -c1-7)-unstaged");
+    works(&session, "git add .");
+    label("$(git rev-parse HEAD | cut -c1-7)-staged");
+}
+
+#[test]
+fn every_save_is_applied_while_files_are_watched() {
+    for verb in ["spec apply", "spec version apply", "deploy"] {
+        let session = planted(MANIFESTS);
+        // The log lies where nobody watches.
+        let watch = format!("timeout 300 folio {verb} --watch > ../log 2>&1 & echo $! > ../pid");
+        works(&session, &watch);
+        let wait = |what: &str| {
+            works(&session, &format!("timeout 60 bash -c 'until {what}; do :; done'"));
+        };
+        wait("grep -q ^Watching ../log");
+        assert_eq!(works(&session, "folio invoke hello"), "hello");
+        // Files that are an editor's own, for longer than those who write pause.
+        works(&session, "touch specs/.#all.yaml specs/all.yaml~ .#main.js main.js~");
+        wait("test $SECONDS -ge 2");
+        assert!(!works(&session, "cat ../log").contains("Noticed"), "{verb}");
+        works(
+            &session,
+            "echo \"module.exports = async () => ({ status: 200, body: 'two' });\" > main.js",
+        );
+        wait("test \"$(folio invoke hello)\" = two");
+        wait("test $(grep -c ^Watching ../log) = 2");
+        let log = works(&session, "cat ../log; kill $(cat ../pid)");
+        assert_eq!(log.matches("Noticed a file change, reapplying specs...").count(), 1, "{log}");
+        assert!(log.contains("updated: hello") && !log.contains("error"), "{log}");
+    }
 }
 
 #[test]
@@ -155,6 +187,42 @@ fn an_archive_starts_where_its_root_is() {
     works(&session, "sed -i s/away/nowhere/ specs/all.yaml");
     let said = refused(&session, "folio spec version apply 2>&1");
     assert!(said.contains("its patterns match nothing below `far/nowhere`"), "{said}");
+}
+
+#[test]
+fn what_no_archive_can_hold_is_said_where_it_is_written_beside_all_else() {
+    let session = session(&["--limit", "contentFilesMax=1"]);
+    works(&session, "folio spec init --name flags --deployid flags; mkdir many linked fifo zip");
+    works(
+        &session,
+        "touch many/1 many/2 linked/1; ln -s 1 linked/2; mkfifo fifo/1; echo x > zip/x.zip",
+    );
+    let mut manifests = String::new();
+    for name in ["many", "linked", "fifo", "zip"] {
+        manifests += &format!(
+            "kind: ArchiveUploadSpec\nname: {name}\ninclude: ['{name}/*']\n---\n\
+             kind: Package\nmetadata: {{name: {name}}}\n\
+             spec: {{environment: {{name: nodejs}}, deployment: {{url: 'archive://{name}'}}}}\n---\n"
+        );
+    }
+    let wrong = "kind: Function\nmetadata: {name: hello}\n\
+                 spec: {functionTimeout: soon, environment: {name: nodejs}, package: {packageref: {name: gone}}}\n";
+    for (manifests, more) in [(manifests.clone(), false), (manifests + wrong, true)] {
+        session.write("all.yaml", &manifests.replace("zip/*", "zip/x.zip")).unwrap();
+        works(&session, "mv all.yaml specs");
+        let said = refused(&session, "folio spec version apply 2>&1");
+        for expected in [
+            "specs/all.yaml:1:1: `./many` has 2 files, the server takes 1",
+            "specs/all.yaml:9:1: `./linked/2` is a symbolic link",
+            "specs/all.yaml:17:1: `./fifo/1` is not a regular file",
+            "specs/all.yaml:25:1: `./zip/x.zip` is not an archive",
+        ] {
+            assert!(said.contains(expected), "{expected}\n{said}");
+        }
+        // What the client finds, and what the server.
+        assert_eq!(said.contains("all.yaml:35:25: spec.functionTimeout"), more, "{said}");
+        assert_eq!(said.contains("doesn't exist in the specs"), more, "{said}");
+    }
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! What an apply sends, counted between the command and its server.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
 use folio_testkit::transcript::Session;
 
 use crate::counter::Counter;
@@ -155,4 +160,100 @@ fn nothing_is_uploaded_before_it_is_known_to_be_right() {
     works(&session, &format!("head -c {FILE_BYTES} /dev/urandom > src/data"));
     check("spec version apply --dry-run", "1 function would be updated: hello", false);
     check("spec version apply", "1 function updated: hello", true);
+}
+
+/// Lets nobody go on before two are there, or until it is clear that nobody else comes.
+#[derive(Default)]
+struct Gate {
+    here: Mutex<usize>,
+    came: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let mut here = self.here.lock().unwrap();
+        *here += 1;
+        self.came.notify_all();
+        let alone = |here: &mut usize| *here < 2;
+        let waited = self.came.wait_timeout_while(here, Duration::from_secs(20), alone).unwrap();
+        assert!(!waited.1.timed_out(), "a second one came only after the first was answered");
+    }
+
+    fn passed(&self) -> usize {
+        *self.here.lock().unwrap()
+    }
+}
+
+/// Packages of zips that are there already, with files of their own.
+fn zipped(session: &Session, many: usize, source: impl Fn(usize) -> String) {
+    works(session, "folio spec init --name zips --deployid zips");
+    let mut manifests = String::new();
+    for at in 0..many {
+        works(
+            session,
+            &format!("echo {at} > main{at}.js; python3 -m zipfile -c {at}.zip main{at}.js"),
+        );
+        manifests += &source(at);
+    }
+    session.write("all.yaml", &manifests).unwrap();
+    works(session, "mv all.yaml specs");
+}
+
+fn package(at: usize, url: &str) -> String {
+    format!(
+        "---\nkind: Package\nmetadata: {{name: p{at}}}\n\
+         spec: {{environment: {{name: nodejs}}, deployment: {{type: url, url: '{url}'}}}}\n"
+    )
+}
+
+#[test]
+fn zips_are_sent_several_at_a_time() {
+    let session = session(&[]);
+    zipped(&session, 3, |at| {
+        let archive = format!("---\nkind: ArchiveUploadSpec\nname: a{at}\ninclude: [{at}.zip]\n");
+        archive + &package(at, &format!("archive://a{at}"))
+    });
+    let gate = Arc::new(Gate::default());
+    let heard = Arc::clone(&gate);
+    let counter = Counter::hearing(&session, move |bytes| {
+        if bytes.starts_with(b"POST /folio/v1/blobs HTTP") {
+            heard.pass();
+        }
+    });
+    let (said, _) = counter.apply(&session);
+    assert!(said.contains("3 packages created"), "{said}");
+    assert_eq!(gate.passed(), 3);
+}
+
+#[test]
+fn archives_with_an_address_are_fetched_several_at_a_time() {
+    let session = session(&[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    zipped(&session, 3, |at| package(at, &format!("{url}/{at}.zip")));
+    let gate = Arc::new(Gate::default());
+    let zips: Vec<_> = (0..3)
+        .map(|at| std::fs::read(session.directory().join(format!("{at}.zip"))).unwrap())
+        .collect();
+    let (zips, asked) = (Arc::new(zips), Arc::clone(&gate));
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let (zips, gate, mut client) = (Arc::clone(&zips), Arc::clone(&asked), client);
+            std::thread::spawn(move || {
+                let mut head = [0; 4096];
+                let read = client.read(&mut head).unwrap();
+                let path = String::from_utf8_lossy(&head[..read]).into_owned();
+                let at: usize = path["GET /".len()..].split('.').next().unwrap().parse().unwrap();
+                gate.pass();
+                let size = zips[at].len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
+                );
+                client.write_all(&[head.as_bytes(), &zips[at]].concat()).unwrap();
+            });
+        }
+    });
+    let said = works(&session, "folio spec version apply 2>&1");
+    assert!(said.contains("3 packages created"), "{said}");
+    assert_eq!(gate.passed(), 3);
 }

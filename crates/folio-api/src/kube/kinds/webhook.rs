@@ -67,7 +67,7 @@ async fn make(put: &Put<'_>, spec: WebhookSpec) -> Result<(), Status> {
     let name: Name = put.named()?;
     let to = binding::to(put, &spec.function).await?;
     let WebhookSpec { calls_per_minute_max, signing, description, .. } = spec;
-    let terms = NewTerms::Webhook(Webhook { calls_per_minute_max, signing });
+    let terms = NewTerms::Webhook(Webhook { calls_per_minute_max, signing, ..Webhook::default() });
     let new = NewBinding { to, name: Some(name.to_string()), description, terms };
     put.folio.bind(put.caller, put.app()?, new).await?;
     Ok(())
@@ -84,7 +84,7 @@ async fn change(put: &Put<'_>, before: &Item, spec: WebhookSpec) -> Result<(), S
         fields.description = Some(spec.description.unwrap_or_default());
     }
     let WebhookSpec { calls_per_minute_max, signing, .. } = spec;
-    fields.webhook = Webhook { calls_per_minute_max, signing };
+    fields.webhook = Webhook { calls_per_minute_max, signing, ..Webhook::default() };
     let id = binding::id(before).ok_or_else(|| put.target.not_found(put.name))?;
     put.folio.rebind(put.caller, (put.app()?, id), BindingKind::Webhook, fields).await?;
     Ok(())

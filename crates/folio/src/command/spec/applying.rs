@@ -152,7 +152,7 @@ impl Applier<'_> {
         };
         let mut spec = match self.directory.is_file() {
             true => {
-                let mut spec = spec::AppManifest::read(&self.directory)?.spec(&self.directory)?;
+                let mut spec = spec::AppManifest::read(&self.directory)?;
                 spec.trust = recall.trust();
                 spec
             }

@@ -55,3 +55,34 @@ fn matters(event: &Event) -> bool {
     };
     changes && event.paths.iter().any(own)
 }
+
+#[cfg(test)]
+mod tests {
+    use notify::EventKind;
+    use notify::event::{AccessKind, CreateKind, ModifyKind, RemoveKind};
+
+    use super::*;
+
+    #[test]
+    fn only_changes_of_what_people_write_matter() {
+        let check = |kind: EventKind, paths: &[&str], expected: bool| {
+            let paths = paths.iter().map(PathBuf::from).collect();
+            let event = Event { kind, paths, ..Event::default() };
+            assert_eq!(matters(&event), expected, "{event:?}");
+        };
+        let modified = EventKind::Modify(ModifyKind::Any);
+        let (created, removed) =
+            (EventKind::Create(CreateKind::File), EventKind::Remove(RemoveKind::File));
+        for kind in [created, modified, removed] {
+            check(kind, &["/a/specs/all.yaml"], true);
+            check(kind, &["/a/.hidden", "/a/.gitignore"], true);
+            check(kind, &["/a/.#all.yaml"], false);
+            check(kind, &["/a/all.yaml~"], false);
+            check(kind, &["/a/.git/index"], false);
+            check(kind, &[], false);
+        }
+        check(modified, &["/a/all.yaml~", "/a/all.yaml"], true);
+        check(EventKind::Access(AccessKind::Any), &["/a/specs/all.yaml"], false);
+        check(EventKind::Any, &["/a/specs/all.yaml"], false);
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) struct Download {
 pub(crate) struct Target {
     /// Write to this file, or `-` for standard output [default: the name the server gives]
     #[arg(long, value_name = "PATH")]
-    file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Replace the file if it is there
     #[arg(long)]
     force: bool,

@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use folio_model::{Name, Owner};
+use folio_core::apply::UnreadDocument;
+use folio_kinds::spec::Places;
+use folio_model::Name;
 use serde_json::{Map, Value, json};
 
 use super::{AppManifest, Function, Route, Scalar, Static, Timer};
 use crate::command::settings;
 use crate::content::DotFiles;
-use crate::problem::{Cause, Problem};
+use crate::problem::Cause;
 use crate::spec::archives::{ArchiveSpec, Shape};
 use crate::spec::directory::Spec;
 use crate::spec::manifest::{Manifest, Said, Side};
+use crate::spec::pinpoint;
 
 /// The version that manifests are written in.
 const VERSION: &str = "folio.dev/v1";
@@ -20,39 +22,14 @@ const VERSION: &str = "folio.dev/v1";
 /// A share of all requests.
 const ALL: u32 = 10_000;
 
-pub(super) fn convert(app: AppManifest, path: &Path) -> Result<Spec> {
-    let base = path.parent().map(Path::to_owned).unwrap_or_default();
-    let uid = format!("folio.yaml/{}", app.name);
-    let deployment = Some(Owner { uid, name: app.name.to_string() });
-    let spec = Spec { directory: path.to_owned(), deployment, ..Spec::default() };
-    let mut writer = Writer { base, file: path.to_owned(), spec };
-    for (name, function) in app.functions {
-        writer.function(&name, function);
-    }
-    for (place, item) in app.statics.into_iter().enumerate() {
-        writer.item(place, item);
-    }
-    for (name, values) in app.config {
-        writer.add(&format!("config.{name}"), ("Config", &name), json!({ "values": values }));
-    }
-    for (place, route) in app.routes.into_iter().enumerate() {
-        writer.route(place, route);
-    }
-    for timer in app.timers {
-        writer.timer(timer);
-    }
-    if writer.spec.causes.is_empty() {
-        return Ok(writer.spec);
-    }
-    let problem = Problem::new(format!("`{}` cannot be deployed", path.display()));
-    Err(problem.causes(writer.spec.causes).hint("mend it; nothing was changed").into())
-}
-
-struct Writer {
+/// Writes manifests and archives, and notes what cannot be written.
+pub(super) struct Writer {
     /// Where paths start.
     base: PathBuf,
     file: PathBuf,
-    spec: Spec,
+    /// Where everything is written.
+    places: Places,
+    pub(super) spec: Spec,
 }
 
 /// The files of a manifest.
@@ -66,12 +43,42 @@ struct Files<'a> {
 }
 
 impl Writer {
-    fn function(&mut self, name: &Name, function: Function) {
+    pub(super) fn new(file: &Path, places: Places) -> Self {
+        let base = file.parent().map(Path::to_owned).unwrap_or_default();
+        let spec = Spec { directory: file.to_owned(), ..Spec::default() };
+        Self { base, file: file.to_owned(), places, spec }
+    }
+
+    /// Writes everything that an app is.
+    pub(super) fn app(&mut self, app: AppManifest) {
+        self.owned_by(&app.name);
+        for (name, function) in app.functions {
+            self.function(&name, function);
+        }
+        for (place, item) in app.statics.into_iter().enumerate() {
+            self.item(place, item);
+        }
+        for (name, values) in app.config {
+            self.config(&name, &json!(values));
+        }
+        for (place, route) in app.routes.into_iter().enumerate() {
+            self.route(place, route);
+        }
+        for (place, timer) in app.timers.into_iter().enumerate() {
+            self.timer(place, timer);
+        }
+    }
+
+    pub(super) fn config(&mut self, name: &Name, values: &Value) {
+        self.add(&format!("config.{name}"), ("Config", name), json!({ "values": values }));
+    }
+
+    pub(super) fn function(&mut self, name: &Name, function: Function) {
         let at = format!("functions.{name}");
         let Function { environment, src, exclude, build, entrypoint, access, .. } = &function;
         let package = match format!("{name}-pkg").parse::<Name>() {
             Ok(package) => package,
-            Err(error) => return self.wrong(&at, error.to_string()),
+            Err(error) => return self.wrong(&at, &error.to_string()),
         };
         let side = if build.is_some() { Side::Source } else { Side::Deployment };
         let code = json!({ "environment": environment, "buildCommand": build });
@@ -111,11 +118,11 @@ impl Writer {
         self.add(&at, ("Function", name), spec);
     }
 
-    fn item(&mut self, place: usize, item: Static) {
+    pub(super) fn item(&mut self, place: usize, item: Static) {
         let at = format!("static[{place}]");
         let name = match item.name.map_or_else(|| named("static", &item.path), Ok) {
             Ok(name) => name,
-            Err(error) => return self.wrong(&at, error),
+            Err(error) => return self.wrong(&at, &error),
         };
         let expires = self.number(&format!("{at}.expires"), item.expires.as_ref(), |text| {
             Ok(settings::time(text)?.as_secs())
@@ -134,11 +141,11 @@ impl Writer {
         self.add_with(&at, ("StaticAsset", &name), spec, &files);
     }
 
-    fn route(&mut self, place: usize, route: Route) {
+    pub(super) fn route(&mut self, place: usize, route: Route) {
         let at = format!("routes[{place}]");
         let name = match route.name.map_or_else(|| named("route", &route.path), Ok) {
             Ok(name) => name,
-            Err(error) => return self.wrong(&at, error),
+            Err(error) => return self.wrong(&at, &error),
         };
         let path = match (route.path.strip_suffix("/**"), route.path.strip_suffix("/*")) {
             (Some(prefix), _) => json!({ "prefix": { "path": whole(prefix), "keep": true } }),
@@ -154,13 +161,13 @@ impl Writer {
         self.add(&at, ("HTTPTrigger", &name), spec);
     }
 
-    fn timer(&mut self, timer: Timer) {
+    pub(super) fn timer(&mut self, place: usize, timer: Timer) {
         let spec = json!({
             "cron": timer.cron,
             "zone": timer.zone,
             "targets": [{ "function": timer.function, "weight": ALL }],
         });
-        self.add(&format!("timers.{}", timer.name), ("TimeTrigger", &timer.name), spec);
+        self.add(&format!("timers[{place}]"), ("TimeTrigger", &timer.name), spec);
     }
 
     fn add(&mut self, at: &str, (kind, name): (&str, &Name), spec: Value) {
@@ -175,7 +182,13 @@ impl Writer {
         let shape = match (path.is_dir(), path.is_file()) {
             (true, _) => Shape::Directory,
             (_, true) => Shape::File,
-            _ => return self.wrong(at, format!("there is no `{}`", path.display())),
+            _ => {
+                // What names it is not told that it is missing.
+                let (kind, name) = (Some(unit.0.to_owned()), Some(unit.1.to_string()));
+                self.spec.unread.push(UnreadDocument { kind, name });
+                let what = format!("there is no `{}`", path.display());
+                return self.wrong(&format!("{at}.src"), &what);
+            }
         };
         let last = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
         // What has no name of its own, such as `.`, is its own root.
@@ -233,19 +246,24 @@ impl Writer {
         match read(&value?.to_string()) {
             Ok(number) => Some(number),
             Err(error) => {
-                self.wrong(at, error);
+                self.wrong(at, &error);
                 None
             }
         }
     }
 
     fn at(&self, at: &str) -> String {
-        format!("{}: {at}", self.file.display())
+        pinpoint::at(&self.file, self.places.find(at))
     }
 
-    fn wrong(&mut self, at: &str, what: String) {
-        let cause = Cause::new(self.at(at), what);
-        self.spec.causes.push(cause);
+    /// Notes what is wrong with a field.
+    pub(super) fn wrong(&mut self, at: &str, what: &str) {
+        self.wrong_at(self.places.find(at), format!("{at}: {what}"));
+    }
+
+    /// Notes what is wrong at a line and column.
+    pub(super) fn wrong_at(&mut self, place: (usize, usize), what: String) {
+        self.spec.causes.push(Cause::new(pinpoint::at(&self.file, place), what));
     }
 }
 
