@@ -5,6 +5,7 @@ use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
@@ -20,7 +21,41 @@ pub(crate) struct Walked {
     pub(super) root: Directory,
     /// The files of all levels.
     pub(super) files: Vec<Found>,
+    /// How many files there may be.
+    most: Most,
+    /// The files before those that count.
+    before: usize,
 }
+
+/// How many files a directory may have. Until the server said so, as many as there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Most(Arc<AtomicU64>);
+
+impl Default for Most {
+    fn default() -> Self {
+        Self::of(u64::MAX)
+    }
+}
+
+impl Most {
+    pub(crate) fn of(files: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(files)))
+    }
+
+    /// Says it to a walk that began already.
+    pub(crate) fn set(&self, files: u64) {
+        self.0.store(files, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// There are more files than the server takes. The others were not looked at.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {0} files")]
+struct TooMany(u64);
 
 /// What is to be in one directory of a selection.
 #[derive(Debug)]
@@ -146,43 +181,58 @@ impl Walked {
     pub(super) fn file(name: EntryName, about: &Metadata) -> Self {
         let files = vec![found(name.to_string(), about)];
         let root = Directory { path: String::new(), entries: vec![(name, Entry::File(0))] };
-        Self { root, files }
+        Self { root, files, ..Self::default() }
     }
 
     /// Everything below a directory, but for what is left out.
-    pub(super) fn directory(root: &Path, except: Option<&Except>) -> Result<Self> {
-        let mut walked = Self::default();
-        walked.root = walked.below(root, String::new(), except)?;
+    pub(super) fn directory(root: &Path, except: Option<&Except>, most: &Most) -> Result<Self> {
+        let mut walked = Self { most: most.clone(), ..Self::default() };
+        let below = walked.below(root, String::new(), except);
+        walked.root = below.map_err(|error| refused(root, error))?;
         Ok(walked)
     }
 
     /// Files and directories of anywhere, each under a name of its own below one of the named directories.
-    pub(super) fn selection(chosen: &[Chosen]) -> Result<Self> {
-        let mut walked = Self::default();
-        for Chosen { name, items } in chosen {
-            let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
-            for Item { name: item, from, about, except } in items {
-                let path = format!("{name}/{item}");
-                let entry = if about.is_dir() {
-                    let first = walked.files.len();
-                    let below = walked.below(from, path.clone(), except.as_deref())?;
-                    for file in &mut walked.files[first..] {
-                        let rest = file.path.strip_prefix(&format!("{path}/"));
-                        file.from = rest.map(|rest| from.join(rest));
-                    }
-                    Entry::Directory(below)
-                } else if about.is_file() {
-                    let at = walked.files.len();
-                    walked.files.push(Found { from: Some(from.clone()), ..found(path, about) });
-                    Entry::File(at)
-                } else {
-                    return Err(special(from, about));
-                };
-                directory.entries.push((item.clone(), entry));
-            }
-            walked.root.entries.push((name.clone(), Entry::Directory(directory)));
+    pub(super) fn selection(chosen: &[Chosen], most: &Most) -> Result<Self> {
+        let mut walked = Self { most: most.clone(), ..Self::default() };
+        for one in chosen {
+            walked.choose(one).map_err(|error| refused(place(one), error))?;
         }
         Ok(walked)
+    }
+
+    fn choose(&mut self, Chosen { name, items }: &Chosen) -> Result<()> {
+        self.before = self.files.len();
+        let mut directory = Directory { path: name.to_string(), entries: Vec::new() };
+        for Item { name: item, from, about, except } in items {
+            let path = format!("{name}/{item}");
+            let entry = if about.is_dir() {
+                let first = self.files.len();
+                let below = self.below(from, path.clone(), except.as_deref())?;
+                for file in &mut self.files[first..] {
+                    let rest = file.path.strip_prefix(&format!("{path}/"));
+                    file.from = rest.map(|rest| from.join(rest));
+                }
+                Entry::Directory(below)
+            } else if about.is_file() {
+                let at = self.files.len();
+                self.add(Found { from: Some(from.clone()), ..found(path, about) })?;
+                Entry::File(at)
+            } else {
+                return Err(special(from, about));
+            };
+            directory.entries.push((item.clone(), entry));
+        }
+        self.root.entries.push((name.clone(), Entry::Directory(directory)));
+        Ok(())
+    }
+
+    /// Adds a file, if there may be one more.
+    fn add(&mut self, file: Found) -> Result<(), TooMany> {
+        self.files.push(file);
+        let most = self.most.get();
+        let count = (self.files.len() - self.before) as u64;
+        if count > most { Err(TooMany(most)) } else { Ok(()) }
     }
 
     fn below(
@@ -210,7 +260,7 @@ impl Walked {
                 return Err(special(&entry.path(), &about));
             }
             entries.push((name, Entry::File(self.files.len())));
-            self.files.push(found(path, &about));
+            self.add(found(path, &about))?;
         }
         // Only now, so that no more than one directory is open at a time.
         for (name, directory, path) in deeper {
@@ -218,6 +268,30 @@ impl Walked {
         }
         Ok(Directory { path, entries })
     }
+}
+
+/// Where the files of a directory of a selection are.
+pub(super) fn place(chosen: &Chosen) -> &Path {
+    match &chosen.items[..] {
+        [only] => &only.from,
+        [first, ..] => first.from.parent().unwrap_or(&first.from),
+        [] => Path::new(""),
+    }
+}
+
+fn refused(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(TooMany(most)) => too_many(path, *most),
+        None => error,
+    }
+}
+
+/// A directory has more files than the server takes, however many those are.
+pub(super) fn too_many(path: &Path, most: u64) -> anyhow::Error {
+    let path = path.display();
+    let problem =
+        Problem::new(format!("`{path}` has more than {most} files, the server takes no more"));
+    problem.hint("leave out what is not needed, or raise the limit of the server").into()
 }
 
 fn found(path: String, about: &Metadata) -> Found {
