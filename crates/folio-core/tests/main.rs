@@ -31,6 +31,7 @@ mod runtime;
 mod serving;
 mod settings;
 mod splits;
+mod stamps;
 mod statics;
 mod timers;
 mod tokens;
