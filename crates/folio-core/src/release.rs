@@ -5,6 +5,7 @@
 //! it can be reached, the tags on it and what is live are pointers.
 
 mod aside;
+mod due;
 mod error;
 pub(crate) mod held;
 pub(crate) mod late;

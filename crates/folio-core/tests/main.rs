@@ -17,6 +17,7 @@ mod domains;
 mod encodings;
 mod environments;
 mod executions;
+mod expiry;
 mod history;
 mod moves;
 mod names;
