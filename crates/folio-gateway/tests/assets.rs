@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use folio_core::app::PlanChange;
 use folio_core::release::ReleaseRef;
+use folio_core::route::RouteFields;
 use folio_core::static_item::StaticFields;
 use folio_model::AppName;
 use folio_testkit::sample;
@@ -224,6 +226,37 @@ async fn an_old_page_still_finds_the_files_that_it_was_built_with() {
     assert_eq!((rescued.status, rescued.text().as_str()), (200, "old js"));
     assert_eq!(world.fetch("/x.js", "").await.status, 404, "its name may be another's");
     assert_eq!(world.fetch("/app.3333cccc.js", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_route_that_takes_everything_does_not_hide_the_files_of_an_old_page() {
+    let world = World::new().await;
+    let change = PlanChange { releases: Some(10), tagged: None };
+    world.folio.set_plan(&caller(), &AppName::default_app(), change).await.unwrap();
+    world
+        .files("/", &[("app.1111aaaa.js", "old js"), ("own.4444dddd.js", "old own"), ("x.js", "x")])
+        .await;
+    world.files("/", &[("app.2222bbbb.js", "new js")]).await;
+    let only = |method: &str| RouteFields {
+        methods: Some([method.to_owned()].into()),
+        ..RouteFields::default()
+    };
+    world.route_with(exact("/own.4444dddd.js"), "echo", only("GET")).await;
+    world.route_with(prefix("/"), "echo", only("POST")).await;
+    let is_rescued = async || {
+        let rescued = world.fetch("/app.1111aaaa.js", "").await;
+        assert_eq!((rescued.status, rescued.text().as_str()), (200, "old js"));
+        let own = world.fetch("/own.4444dddd.js", "").await;
+        assert!(own.header("folio-version").is_some(), "an exact route comes first");
+    };
+    is_rescued().await;
+    assert_eq!(world.fetch("/app.3333cccc.js", "").await.status, 405);
+    world.route_with(prefix("/"), "echo", only("GET")).await;
+    is_rescued().await;
+    for path in ["/app.3333cccc.js", "/x.js"] {
+        let answer = world.fetch(path, "").await;
+        assert!(answer.header("folio-version").is_some(), "{path}: {answer:?}");
+    }
 }
 
 #[tokio::test]
