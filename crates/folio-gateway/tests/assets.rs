@@ -270,6 +270,25 @@ async fn a_change_of_anything_else_keeps_all_files() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_read_in_pieces_is_sent_smaller_as_well() {
+    let world = World::new().await;
+    let text = "function hello() { return 'hello'; }\n".repeat(40_000);
+    assert!(text.len() > 1024 * 1024);
+    world.files("/", &[("large.js", &text)]).await;
+    let gzip = "Accept-Encoding: gzip\r\n";
+    let answer = loop {
+        let answer = world.fetch("/large.js", gzip).await;
+        match answer.header("content-encoding") {
+            Some(_) => break answer,
+            None => assert_eq!(answer.body.len(), text.len()),
+        }
+    };
+    assert_eq!(answer.header("content-encoding"), Some("gzip"));
+    assert!(answer.body.len() < text.len() / 20, "{}", answer.body.len());
+    assert_eq!(world.fetch("/large.js", "").await.body.len(), text.len());
+}
+
+#[tokio::test]
 async fn a_large_file_is_sent_smaller_to_who_can_read_it() {
     let world = World::new().await;
     let text = "function hello() { return 'hello'; }\n".repeat(200);

@@ -249,7 +249,7 @@ impl Folio {
     /// made later if there are none.
     pub(super) async fn asset(&self, name: Name, spec: StaticSpec) -> Result<Asset, StoreError> {
         let (shelf, blobs) = (&self.serving.shelf, self.blobs.as_ref());
-        let mut wanted = Wanted::new(&self.serving.awaited);
+        let mut wanted = Wanted::new(&self.serving.awaited, self.limits().encoded_bytes_max);
         let read = shelf.read(blobs, spec.content.tree, &mut wanted).await;
         let files = match read.and_then(|directory| entry(&directory, &spec)) {
             Ok(files) => files,
