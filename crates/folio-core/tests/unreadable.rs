@@ -25,7 +25,7 @@ fn shown(served: &Served, app: &AppName) -> &'static str {
 async fn tree(served: &Served) -> Digest {
     match sample::directory(&served.world.folio, &FILES).await {
         ContentRef::Tree { tree, .. } => tree,
-        other => panic!("{other:?} is no tree"),
+        other @ ContentRef::Archive { .. } => panic!("{other:?} is no tree"),
     }
 }
 

@@ -114,8 +114,10 @@ fn ruled(state: &dyn State, app: AppName) -> Result<Option<Ruled>, StoreError> {
         return Ok(None);
     };
     let retention = &plan.policy.retention;
+    if !retention.is_timely() {
+        return Ok(None);
+    }
     let newest = state.releases(&app, Releases::Before(u64::MAX, 1))?.pop();
-    let newest = newest.filter(|_| retention.is_timely());
     let budget = retention.bytes.is_some();
     Ok(newest.map(|newest| Ruled { app, rules, newest: newest.release.entry, budget }))
 }
