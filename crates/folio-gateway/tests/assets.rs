@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use folio_core::app::PlanChange;
+use folio_core::ports::Blobs as _;
 use folio_core::release::ReleaseRef;
 use folio_core::route::RouteFields;
 use folio_core::static_item::StaticFields;
-use folio_model::AppName;
+use folio_model::{AppName, Timestamp};
 use folio_testkit::sample;
 use tokio::io::AsyncReadExt as _;
 
@@ -257,6 +258,26 @@ async fn a_route_that_takes_everything_does_not_hide_the_files_of_an_old_page() 
         let answer = world.fetch(path, "").await;
         assert!(answer.header("folio-version").is_some(), "{path}: {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn files_that_are_gone_fail_alone() {
+    let world = World::new().await;
+    world.files("/docs", &[("index.html", PAGE)]).await;
+    world.route(exact("/hello"), "echo").await;
+    let mark = world.stores.blobs.mark().await.unwrap();
+    // Whatever the reason is: nothing is left of what the ledger names.
+    world.stores.blobs.sweep(mark, Vec::new(), Timestamp::MAX).await.unwrap();
+    assert!(!world.folio.check().await.unwrap().is_empty());
+    let world = world.again().await;
+    let answer = world.fetch("/docs/", "").await;
+    assert_eq!(
+        (answer.status, answer.json()["error"]["code"].as_str()),
+        (500, Some("content_unreadable"))
+    );
+    assert_eq!(world.fetch("/hello", "").await.status, 200);
+    world.files("/docs", &[("index.html", "new")]).await;
+    assert_eq!(world.fetch("/docs/", "").await.text(), "new");
 }
 
 #[tokio::test]
