@@ -253,8 +253,13 @@ impl Folio {
             if plan.releases == 0 {
                 return Err(Error::NoRelease);
             }
-            let message = format!("set plan: {} releases, {} tagged", plan.releases, plan.tagged);
-            builder.say(message);
+            let count = |name: &str, from: u32, to: u32| match from == to {
+                true => format!("{to} {name}"),
+                false => format!("{to} {name} (was {from})"),
+            };
+            let releases = count("releases", standing.plan.releases, plan.releases);
+            let tagged = count("tagged", standing.plan.tagged, plan.tagged);
+            builder.say(format!("set plan: {releases}, {tagged}"));
             let pointer = Pointer::Plan { app: app.clone() };
             let to = Some(Place::Plan(plan.clone()));
             builder.point(pointer, from.map(|(place, _)| place), to)?;

@@ -37,6 +37,8 @@ pub struct Limits {
     pub diff_file_bytes_max: u64,
     /// Bytes of one comparison.
     pub diff_bytes_max: u64,
+    /// Bytes of a static file that is sent smaller to who can read it; larger ones are sent as they are.
+    pub encoded_bytes_max: u64,
     /// How long one request to a function may take that says nothing of its own, in milliseconds.
     pub run_timeout_ms: u64,
     /// Memory of one worker of a function that says nothing of its own.
@@ -96,6 +98,7 @@ impl Default for Limits {
             page_items_max: 1000,
             diff_file_bytes_max: MIB,
             diff_bytes_max: 4 * MIB,
+            encoded_bytes_max: 16 * MIB,
             run_timeout_ms: 60_000,
             run_memory_bytes: 512 * MIB,
             run_concurrency: 64,

@@ -5,6 +5,8 @@
 //! it can be reached, the tags on it and what is live are pointers.
 
 mod aside;
+mod contents;
+mod due;
 mod error;
 pub(crate) mod held;
 pub(crate) mod late;
@@ -128,8 +130,10 @@ impl Folio {
         of: Moment,
         if_same: IfSame,
     ) -> Result<Done<ReleaseView>, Error> {
-        let app = app.clone();
-        self.commit(caller, &app.clone(), move |builder| {
+        let (app, moment) = (app.clone(), of.clone());
+        let of_app = app.clone();
+        let made = self.commit(caller, &of_app, move |builder| {
+            let app = builder.app().clone();
             let version = history::app_version(builder.state, &app, &of)?;
             let releases = builder.state.releases(&app, Releases::Of(&version.id))?;
             let mut reached = None;
@@ -142,11 +146,15 @@ impl Folio {
                 let standing = Standing::read(builder.state, &app)?;
                 return Ok(view::release(builder.state, &standing, found)?);
             }
+            contents::require(builder, &version)?;
             let (made, standing) = make::of_app_version(builder, version.id.clone())?;
             builder.say(format!("release app version {}", version.id));
             Ok::<_, Error>(view::release(builder.state, &standing, made)?)
-        })
-        .await
+        });
+        match made.await {
+            Ok(done) => Ok(done),
+            Err(error) => Err(self.tell_not_kept(&app, moment, error).await),
+        }
     }
 
     /// Releases the newest app version of every app that never had a release: what a server finds that was written

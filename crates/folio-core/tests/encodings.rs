@@ -12,7 +12,7 @@ use folio_core::request::Caller;
 use folio_core::serving::{AssetEntry, AssetFile, Encoded, Site};
 use folio_core::static_item::StaticFields;
 use folio_core::{Folio, Settings};
-use folio_model::{Digest, Name, Timestamp};
+use folio_model::{AppName, Digest, Name, Timestamp};
 use folio_store::{MemoryIndex, MemoryLedger, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
 use folio_testkit::sample;
@@ -21,15 +21,15 @@ use tokio::task::JoinSet;
 use crate::world::{World, app};
 
 /// Blobs that count encodings, and of which some cannot be read.
-struct Watched {
+pub(crate) struct Watched {
     store: PackStore,
     encoded: Mutex<Vec<Digest>>,
-    unreadable: Mutex<HashMap<Digest, Way>>,
+    pub(crate) unreadable: Mutex<HashMap<Digest, Way>>,
 }
 
 /// What became of encodings.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+pub(crate) enum Way {
     Damaged,
     Lost,
     Other,
@@ -87,17 +87,17 @@ impl Blobs for Watched {
 }
 
 /// A platform that serves static files, and can be started again.
-struct Served {
-    world: World,
+pub(crate) struct Served {
+    pub(crate) world: World,
     ledger: Arc<MemoryLedger>,
-    blobs: Arc<Watched>,
-    told: Arc<Mutex<Vec<Arc<Site>>>>,
+    pub(crate) blobs: Arc<Watched>,
+    pub(crate) told: Arc<Mutex<Vec<Arc<Site>>>>,
     /// Makes encodings.
     work: JoinSet<()>,
 }
 
 impl Served {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let clock = Arc::new(TestClock::new(1));
         let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
         let store = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
@@ -112,7 +112,7 @@ impl Served {
     }
 
     /// Forgets everything that is not stored, and makes no encodings.
-    async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(mut self) -> Self {
         self.work.shutdown().await;
         self.told = Arc::default();
         self.world.folio = folio(&self.ledger, &self.blobs, &self.world.clock);
@@ -138,7 +138,11 @@ impl Served {
         self.work.spawn(async move { folio.run_encodings().await });
     }
 
-    async fn deploy(&self, files: &[(&str, &str)]) {
+    pub(crate) async fn deploy(&self, files: &[(&str, &str)]) {
+        self.deploy_to(&app(), files).await;
+    }
+
+    pub(crate) async fn deploy_to(&self, app: &AppName, files: &[(&str, &str)]) {
         let fields = StaticFields {
             path: "/".to_owned(),
             content: sample::directory(&self.world.folio, files).await,
@@ -148,7 +152,7 @@ impl Served {
             headers: Default::default(),
             expires: None,
         };
-        let at = (&app(), &site());
+        let at = (app, &site());
         self.world.folio.set_static(&self.world.caller, at, fields, None).await.unwrap();
     }
 

@@ -15,7 +15,8 @@ use folio_core::serving::{Meaning, Site};
 use folio_core::{Caller, Class, Explain, Limits};
 use folio_model::{Entry, ReleaseState, RoutePath, Target, Timestamp};
 use folio_store::MemoryLedger;
-use tokio::sync::watch;
+use tokio::sync::{Barrier, watch};
+use tokio::task::JoinSet;
 
 use crate::runtime::{Running, call, reference, running, running_on_disk, running_with};
 use crate::world::{World, app, function, package, refused, request, world};
@@ -120,20 +121,82 @@ async fn the_oldest_expires_unless_something_keeps_it() {
     assert!(limit.kept_by.contains(&"tag gamma".to_owned()), "{:?}", limit.kept_by);
 }
 
-#[tokio::test]
+/// Rounds of a race: enough that each side wins some.
+const ROUNDS: usize = 40;
+
+/// A tag on the oldest of four releases of which the plan allows three, begun at the same moment as what would take it.
+async fn race<F>(world: &World, round: usize, other: F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let oldest = world.standing().await.pop().unwrap();
+    let oldest = oldest.split(' ').next().unwrap().to_owned();
+    let start = Arc::new(Barrier::new(2));
+    let (folio, caller, at_once) = (world.folio.clone(), world.caller.clone(), Arc::clone(&start));
+    let (tag, on) = (format!("tag-{round}").parse().unwrap(), at(&oldest));
+    let mut both = JoinSet::new();
+    both.spawn(async move {
+        at_once.wait().await;
+        folio.tag_release(&caller, (&app(), &tag), &on, None).await.map(|_| ())
+    });
+    both.spawn(async move {
+        start.wait().await;
+        other.await;
+        Ok(())
+    });
+    let ended = both.join_all().await;
+    let refused = ended.iter().find_map(|ended| ended.as_ref().err());
+    let kept = world.state(&oldest).await == ReleaseState::Accessible;
+    match refused {
+        None => assert!(kept, "round {round}: the tag dangles"),
+        Some(error) => assert_eq!((error.code().0, kept), ("release_expired", false)),
+    }
+    if refused.is_none() {
+        let tag = format!("tag-{round}").parse().unwrap();
+        world.folio.untag_release(&world.caller, &app(), &tag).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_tag_made_beside_a_deploy_is_never_left_without_its_release() {
-    for _ in 0..8 {
-        let world = world().await;
-        for text in ["a", "b", "c"] {
-            world.release(text).await;
+    let running = running_on_disk().await;
+    let world = &running.world;
+    for text in ["a", "b", "c"] {
+        world.release(text).await;
+    }
+    for round in 0..ROUNDS {
+        let (folio, caller) = (world.folio.clone(), world.caller.clone());
+        let request = request(world.code(&format!("round {round}")).await);
+        race(world, round, async move {
+            folio.publish(&caller, &function("hello"), request).await.unwrap();
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_tag_made_beside_a_collection_is_never_left_without_its_release() {
+    let running = running_on_disk().await;
+    let world = &running.world;
+    for text in ["a", "b", "c"] {
+        world.release(text).await;
+    }
+    for round in 0..ROUNDS {
+        // One more than the plan allows: tags held all others while the newest was made.
+        let tags = ["x", "y", "z"];
+        for (tag, held) in tags.iter().zip(world.standing().await) {
+            world.tag(tag, held.split(' ').next().unwrap()).await.unwrap();
         }
-        let oldest = world.standing().await.pop().unwrap();
-        let (tagged, _) = tokio::join!(world.tag("beta", &oldest), world.deploy("d"));
-        let kept = world.state(&oldest).await == ReleaseState::Accessible;
-        match tagged {
-            Ok(()) => assert!(kept, "the tag dangles"),
-            Err(error) => assert_eq!((error.code().0, kept), ("release_expired", false)),
+        world.release(&format!("round {round}")).await;
+        for tag in tags {
+            let tag = tag.parse().unwrap();
+            world.folio.untag_release(&world.caller, &app(), &tag).await.unwrap();
         }
+        let (folio, caller) = (world.folio.clone(), world.caller.clone());
+        race(world, round, async move {
+            folio.expire_releases(&caller, &app()).await.unwrap();
+        })
+        .await;
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Stub {
     pub(crate) holds: std::sync::atomic::AtomicBool,
     /// How functions named `outer` call `hello` before they answer.
     pub(crate) inner: Mutex<Option<Invoke>>,
+    /// The releases in which calls came.
+    pub(crate) releases: Mutex<Vec<Option<String>>>,
 }
 
 impl Stub {
@@ -83,6 +85,8 @@ fn name(plan: &Plan) -> String {
 #[async_trait]
 impl Runtime for Stub {
     async fn call(&self, plan: &Arc<Plan>, asked: Call) -> Result<http::Response<Body>, CallError> {
+        let release = asked.release.as_ref().map(|release| release.id.to_string());
+        self.releases.lock().unwrap().push(release);
         self.note(format!("call {}", name(plan)));
         let inner = self.inner.lock().unwrap().clone();
         if let Some(inner) = inner.filter(|_| plan.function.as_str() == "outer") {

@@ -39,6 +39,8 @@ pub(crate) enum Means {
     File(Arc<AssetFile>, Box<str>),
     /// A directory that is asked for without the slash that its files need.
     Directory,
+    /// Something of an item that cannot be read.
+    Unreadable,
 }
 
 impl Mounts {
@@ -88,6 +90,7 @@ impl Mount {
         let rest = self.rest(path)?;
         let directory = match &self.asset.files {
             AssetEntry::Directory(directory) => directory,
+            AssetEntry::Unreadable => return Some(self.hit(Means::Unreadable)),
             AssetEntry::File(file) => {
                 let own = rest.is_empty() || (self.path.is_empty() && rest == "/");
                 let name = self.asset.own_name();
@@ -103,6 +106,7 @@ impl Mount {
         match directory.find(below)? {
             AssetEntry::File(file) => Some(self.hit(Means::File(file, below.into()))),
             AssetEntry::Directory(_) => self.index(below).map(|_| self.hit(Means::Directory)),
+            AssetEntry::Unreadable => Some(self.hit(Means::Unreadable)),
         }
     }
 
@@ -117,7 +121,7 @@ impl Mount {
         let AssetEntry::Directory(directory) = &self.asset.files else { return None };
         match directory.find(path)? {
             AssetEntry::File(file) => Some(self.hit(Means::File(file, path.into()))),
-            AssetEntry::Directory(_) => None,
+            AssetEntry::Directory(_) | AssetEntry::Unreadable => None,
         }
     }
 
@@ -142,7 +146,37 @@ pub(crate) fn is_file_like(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use folio_model::{Content, Digest, Layout, StaticSpec};
+
     use super::*;
+
+    #[test]
+    fn what_cannot_be_read_hides_nothing_beside_it() {
+        let mount = |path: &str| {
+            let digest = Digest::of(b"");
+            let content = Content { tree: digest, layout: Layout::Directory };
+            let spec = StaticSpec {
+                path: path.to_owned(),
+                content,
+                index: None,
+                fallback: Some("index.html".to_owned()),
+                error_page: None,
+                headers: BTreeMap::new(),
+                expires: None,
+                bag: Default::default(),
+            };
+            let (name, files) = ("site".parse().unwrap(), AssetEntry::Unreadable);
+            Mount { path: path.into(), segments: 1, asset: Arc::new(Asset { name, spec, files }) }
+        };
+        let mounts = Mounts(vec![mount("/a")]);
+        for path in ["/a", "/a/", "/a/x.js"] {
+            let found = mounts.find(path).map(|hit| hit.means);
+            assert!(matches!(found, Some(Means::Unreadable)), "{path}: {found:?}");
+        }
+        assert!(mounts.find("/b").is_none() && mounts.fallback("/a/page").is_none());
+    }
 
     #[test]
     fn files_are_told_from_pages() {

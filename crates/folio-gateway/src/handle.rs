@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
-use folio_core::Folio;
 use folio_core::invoke::Ran;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId};
+use folio_core::{Folio, release};
 use folio_model::{Access, RuntimeKind};
 use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, UPGRADE};
 use http::request::Parts;
@@ -34,7 +34,7 @@ use crate::problem::{Problem, accept};
 use crate::seen::Seen;
 use crate::served::View;
 use crate::settings::Settings;
-use crate::table::{Absent, Named, Table};
+use crate::table::{Absent, Fallback, Named, Table};
 use crate::wire::{Tunnel, Wire};
 use crate::{cors, path, webhook};
 
@@ -131,6 +131,9 @@ impl Gateway {
                 record.problem(&problem);
                 problem.to_response(id, accept.as_ref())
             });
+            if let Some(Fallback::Absent(absent)) = &seen.fallback {
+                seen.fallback = Some(Fallback::Told(self.left_behind(absent).await));
+            }
             record.answered(response.status(), seen.version.as_ref());
             seen.count(response.status());
             seen.mark(wire, response.headers_mut());
@@ -236,6 +239,18 @@ impl Gateway {
         }
     }
 
+    /// Why a client cannot stay with a release, in a word.
+    async fn left_behind(&self, absent: &Absent) -> &'static str {
+        let (Ok(app), Ok(at)) = (absent.app.parse(), absent.release.parse()) else {
+            return "unknown";
+        };
+        match self.folio.reach_release(&app, &at).await {
+            Err(release::Error::Expired { .. }) => "expired",
+            Err(release::Error::Deleted { .. }) => "deleted",
+            _ => "unknown",
+        }
+    }
+
     /// Where the app of a release that cannot be reached can be.
     fn live_address(&self, wire: &Wire, parts: &Parts, absent: &Absent) -> String {
         let table = self.table.load();
@@ -261,19 +276,22 @@ impl Gateway {
         let release = named_release(&parts.headers)?;
         let client = Client { wire, headers: &parts.headers };
         if let Some(wanted) = cors::preflight_method(&parts.method, &parts.headers)
-            && let Ok(aim) = table.find((&host, release), (&decoded, &wanted), &client)
+            && let Ok(mut aim) = table.find((&host, release), (&decoded, &wanted), &client)
             && let Meant::Route(found) = &aim.meant
             && found.value.cors.is_some()
         {
-            seen.reach(wire, &aim);
             seen.meet(found.value, &parts.headers);
+            seen.reach(wire, &mut aim);
             return Ok(Admission::Preflight);
         }
-        let aim = match table.find((&host, release), (&decoded, &parts.method), &client) {
+        let mut aim = match table.find((&host, release), (&decoded, &parts.method), &client) {
             Ok(aim) => aim,
             Err(absent) => return Ok(Admission::Absent(absent)),
         };
-        seen.reach(wire, &aim);
+        seen.reach(wire, &mut aim);
+        if aim.release.is_some_and(|release| !release.shown.is_readable) {
+            return Err(Problem::unreadable("the release"));
+        }
         if let Some((hit, status)) = aim.file {
             let asked = Asked::new(hit, (&parts.method, &parts.uri, &parts.headers));
             let caching = match aim.named {

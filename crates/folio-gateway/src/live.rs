@@ -10,7 +10,7 @@ use http::HeaderValue;
 
 use crate::choose::Client;
 use crate::served::{Stickiness, key_of};
-use crate::table::Release;
+use crate::table::{Absent, Fallback, Release};
 
 /// What an app's own host shows.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct Chosen<'t> {
     /// What keeps the client with it.
     pub(crate) cookie: Option<HeaderValue>,
     /// Why it is not the one that the client began with.
-    pub(crate) fallback: Option<&'static str>,
+    pub(crate) fallback: Option<Fallback>,
 }
 
 impl Live {
@@ -67,6 +67,7 @@ impl Live {
     /// The release that answers a client, among all that can be reached.
     pub(crate) fn choose<'t>(
         &'t self,
+        site: &Site,
         all: &'t BTreeMap<ReleaseId, Arc<Release>>,
         client: &Client<'_>,
     ) -> Option<Chosen<'t>> {
@@ -74,7 +75,7 @@ impl Live {
         if let Some(skew) = &self.skew
             && let Some(pin) = client.pin()
         {
-            match pinned(skew, all, pin) {
+            match pinned((site, skew), all, pin) {
                 Ok(release) => return Some(Chosen { release, cookie: None, fallback }),
                 Err(why) => fallback = Some(why),
             }
@@ -96,16 +97,19 @@ impl Live {
     }
 }
 
-/// The release that a client began with, or why it does not stay with it.
+/// The release that a client began with, by its id or a tag on it, or why the client does not stay with it.
 fn pinned<'t>(
-    skew: &SiteSkew,
+    (site, skew): (&Site, &SiteSkew),
     all: &'t BTreeMap<ReleaseId, Arc<Release>>,
     pin: &str,
-) -> Result<&'t Arc<Release>, &'static str> {
-    let id: ReleaseId = pin.parse().map_err(|_| "unknown")?;
-    let release = all.get(&id).filter(|release| !release.shown.aside).ok_or("expired")?;
-    match release.shown.age() < skew.oldest {
-        true => Err("too-old"),
+) -> Result<&'t Arc<Release>, Fallback> {
+    let name: ReleaseId = pin.parse().map_err(|_| Fallback::Told("unknown"))?;
+    let found = all.get(site.tags.get(&name).unwrap_or(&name));
+    let absent = || Absent { app: site.app.to_string(), release: name.to_string() };
+    let release = found.ok_or_else(|| Fallback::Absent(absent()))?;
+    match release.shown.made < skew.oldest {
+        _ if release.shown.aside => Err(Fallback::Told("unknown")),
+        true => Err(Fallback::Told("too-old")),
         false => Ok(release),
     }
 }

@@ -140,8 +140,16 @@ impl Problem {
 
     /// A static file that cannot be read.
     pub(crate) fn unread(error: &StoreError) -> Self {
-        let problem = Self::new(error.code(), error.class(), "the file cannot be read");
+        // Whatever the store lacks, the request is not to blame.
+        let class = if error.is_lasting() { Class::Broken } else { error.class() };
+        let problem = Self::new(error.code(), class, "the file cannot be read");
         Self { detail: Some(error.to_string()), ..problem }
+    }
+
+    /// Something of a release that could not be read when it was to be shown.
+    pub(crate) fn unreadable(what: &str) -> Self {
+        Self::new(Code("content_unreadable"), Class::Broken, format!("{what} cannot be read"))
+            .hint("`folio check` shows what is damaged")
     }
 
     pub(crate) fn no_live() -> Self {
@@ -317,6 +325,8 @@ fn escape(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
+    use folio_model::Digest;
+
     use super::*;
 
     #[test]
@@ -350,6 +360,8 @@ mod tests {
             (Problem::misdirected(), 421),
             (Problem::other_methods(Methods::NONE), 405),
             (Problem::broken_route(), 500),
+            (Problem::unreadable(""), 500),
+            (Problem::unread(&StoreError::MissingBlob { digest: Digest::of(b"") }), 500),
             (Problem::no_upgrade(), 501),
         ];
         for (problem, status) in table {

@@ -14,7 +14,7 @@ use crate::headers::{
 };
 use crate::kept::{self, Kept};
 use crate::served::Served;
-use crate::table::{Aim, Named};
+use crate::table::{Aim, Fallback, Named};
 use crate::wire::Wire;
 
 /// What became known of a request on its way, for its answer.
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     /// The release that answers.
     pub(crate) release: Option<Box<Kept>>,
     /// Why it is not the release that the client was to stay with.
-    fallback: Option<&'static str>,
+    pub(crate) fallback: Option<Fallback>,
     /// Whether it was asked for by name, so that no index is to know it.
     by_name: bool,
 }
@@ -56,10 +56,10 @@ impl Seen {
         }
     }
 
-    pub(crate) fn reach(&mut self, wire: &Wire, aim: &Aim<'_, '_>) {
+    pub(crate) fn reach(&mut self, wire: &Wire, aim: &mut Aim<'_, '_>) {
         self.release = aim.release.map(|release| Kept::of(release, wire.kept()));
         self.by_name = aim.named != Named::Live;
-        (self.release_cookie, self.fallback) = (aim.cookie.clone(), aim.fallback);
+        (self.release_cookie, self.fallback) = (aim.cookie.take(), aim.fallback.take());
     }
 
     pub(crate) fn meet(&mut self, route: &Arc<Served>, headers: &HeaderMap) {
@@ -95,7 +95,7 @@ impl Seen {
             headers.insert(FOLIO_APP_VERSION, release.app_version.clone());
             wire.keep(release);
         }
-        if let Some(why) = self.fallback.take() {
+        if let Some(Fallback::Told(why)) = self.fallback.take() {
             headers.insert(FOLIO_RELEASE_FALLBACK, HeaderValue::from_static(why));
         }
         if self.by_name {

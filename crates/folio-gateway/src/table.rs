@@ -63,7 +63,7 @@ pub(crate) struct Aim<'t, 'p> {
     /// What keeps the client with the release.
     pub(crate) cookie: Option<HeaderValue>,
     /// Why it is not the release that the client began with.
-    pub(crate) fallback: Option<&'static str>,
+    pub(crate) fallback: Option<Fallback>,
     /// Whether the same address may show something else to others.
     pub(crate) varies: bool,
 }
@@ -82,6 +82,15 @@ pub(crate) enum Named {
     Id,
     /// By a header: the address says nothing of it.
     Header,
+}
+
+/// Why a client is not answered by the release that it began with.
+#[derive(Debug)]
+pub(crate) enum Fallback {
+    /// In a word.
+    Told(&'static str),
+    /// It cannot be reached.
+    Absent(Absent),
 }
 
 /// A release that cannot be reached under this name; the core can say why.
@@ -184,7 +193,7 @@ impl Table {
             Meant::Route(found) => self.apps.get(found.value.route.app.as_str()),
             _ => self.own(host),
         };
-        let chosen = app.and_then(|app| app.live.choose(&app.releases, client));
+        let chosen = app.and_then(|app| app.live.choose(&app.site, &app.releases, client));
         let (Some(app), Some(Chosen { release, cookie, fallback })) = (app, chosen) else {
             let meant = match (meant, app) {
                 (Meant::NoRoute, Some(_)) => Meant::NoLive,
@@ -216,7 +225,9 @@ impl Table {
             return Ok(Aim { named: Named::Name, ..Aim::of(Meant::NoHost) });
         };
         let chosen = match name {
-            "live" => known.live.choose(&known.releases, client).map(|chosen| chosen.release),
+            "live" => {
+                known.live.choose(&known.site, &known.releases, client).map(|chosen| chosen.release)
+            }
             _ => known.site.release(name).and_then(|shown| known.releases.get(&shown.id)),
         };
         let release = chosen.ok_or_else(absent)?;
@@ -267,19 +278,24 @@ impl App {
             }
             (Meant::Methods(_) | Meant::NoRoute, Some(hit)) if reads => Some((hit, StatusCode::OK)),
             (Meant::NoRoute, Some(_)) => return (Meant::Methods(Methods::READING), None),
-            (Meant::NoRoute, None) if reads => self.stand_in(release, path),
+            (Meant::NoRoute, None) if reads => {
+                self.rescued(path).or_else(|| Self::stand_in(release, path))
+            }
+            // A route that takes everything is no reason to miss a file: as one of the release's own, it comes first
+            // unless the route names more of the path.
+            (Meant::Route(found), None) if reads => {
+                let least = found.taken;
+                self.rescued(path)
+                    .filter(|(hit, _)| least.is_some_and(|taken| hit.segments >= taken))
+            }
+            (Meant::Methods(_), None) if reads => self.rescued(path),
             _ => None,
         };
         (meant, file)
     }
 
-    /// What answers for a file that a release does not have.
-    fn stand_in(&self, release: &Release, path: &str) -> Option<Shows> {
-        if assets::is_fingerprinted(path)
-            && let Some(hit) = self.rescued(path)
-        {
-            return Some((hit, StatusCode::OK));
-        }
+    /// What answers for a file that no release has.
+    fn stand_in(release: &Release, path: &str) -> Option<Shows> {
         // What a page would load must not get a page instead.
         if !assets::is_file_like(path)
             && let Some(hit) = release.mounts.fallback(path)
@@ -291,12 +307,16 @@ impl App {
 
     /// A file that only another release has: a page that was loaded before a switch still asks for it. Its name says
     /// what it holds, so that it cannot be the wrong one.
-    fn rescued(&self, path: &str) -> Option<Hit> {
+    fn rescued(&self, path: &str) -> Option<Shows> {
+        if !assets::is_fingerprinted(path) {
+            return None;
+        }
         let public = self.releases.values().filter(|release| !release.shown.aside);
         let mut others: Vec<_> = public.collect();
-        others.sort_by_key(|release| std::cmp::Reverse(release.shown.age()));
+        others.sort_by_key(|release| std::cmp::Reverse(release.shown.made));
         let mut hits = others.iter().filter_map(|release| release.mounts.find(path));
-        hits.find(|hit| matches!(hit.means, Means::File(..)))
+        let hit = hits.find(|hit| matches!(hit.means, Means::File(..)));
+        hit.map(|hit| (hit, StatusCode::OK))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The gateway's certificates: one that answers for everything, and those of hosts that have their own, chosen by the
-//! name a client asks for. What lies in the directory can be replaced while the gateway serves.
+//! name a client asks for. What was read from files can be replaced there while the gateway serves.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,27 +55,45 @@ pub enum TlsError {
 /// The certificate for a name.
 #[derive(Debug)]
 struct Chosen {
-    usual: Arc<CertifiedKey>,
+    usual: ArcSwap<CertifiedKey>,
     by_host: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
+    sources: Sources,
+}
+
+/// Where certificates lie.
+#[derive(Debug, Clone, Default)]
+struct Sources {
+    /// The usual one and its key, if they lie anywhere.
+    usual: Option<(PathBuf, PathBuf)>,
+    /// Those of hosts, if they have any.
     directory: Option<PathBuf>,
 }
 
 impl Tls {
     /// Takes a certificate chain, the server's own first, and its private key, both in PEM.
     pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
-        Self::new(certified(certificate, key)?, None)
+        Self::new(certified(certificate, key)?, Sources::default())
+    }
+
+    /// As [`Tls::from_pem`], of files that are read again with [`Tls::reload`].
+    pub fn from_files(certificate: PathBuf, key: PathBuf) -> Result<Self, TlsError> {
+        let usual = read_pair(&certificate, &key)?;
+        let sources = Sources { usual: Some((certificate, key)), directory: None };
+        Self::new(usual, sources)
     }
 
     /// As well as it, takes `HOST.crt` and `HOST.key` from a directory for every host that has them there. A host may be
     /// `*.example.com`.
     pub fn with_directory(self, directory: PathBuf) -> Result<Self, TlsError> {
-        let tls = Self::new(Arc::clone(&self.chosen.usual), Some(directory))?;
+        let sources = Sources { directory: Some(directory), ..self.chosen.sources.clone() };
+        let tls = Self::new(self.chosen.usual.load_full(), sources)?;
         tls.reload()?;
         Ok(tls)
     }
 
-    fn new(usual: Arc<CertifiedKey>, directory: Option<PathBuf>) -> Result<Self, TlsError> {
-        let chosen = Arc::new(Chosen { usual, by_host: ArcSwap::default(), directory });
+    fn new(usual: Arc<CertifiedKey>, sources: Sources) -> Result<Self, TlsError> {
+        let (usual, by_host) = (ArcSwap::new(usual), ArcSwap::default());
+        let chosen = Arc::new(Chosen { usual, by_host, sources });
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
@@ -84,18 +102,28 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), chosen })
     }
 
-    /// Where the certificates of hosts lie, if they have any.
-    pub fn directory(&self) -> Option<&Path> {
-        self.chosen.directory.as_deref()
+    /// The directories in which something changes when a certificate is replaced.
+    pub fn directories(&self) -> BTreeSet<&Path> {
+        let Sources { usual, directory } = &self.chosen.sources;
+        let files = usual.iter().flat_map(|(certificate, key)| [certificate, key]);
+        let above = files
+            .filter_map(|file| file.parent())
+            .map(|above| if above.as_os_str().is_empty() { Path::new(".") } else { above });
+        above.chain(directory.as_deref()).collect()
     }
 
-    /// Reads the directory again, and says for how many hosts it has certificates. If anything in it makes no sense, all
+    /// Reads all files again, and says how many hosts have certificates of their own. If anything makes no sense, all
     /// stays as it was. Connections that are open keep what they began with.
     pub fn reload(&self) -> Result<usize, TlsError> {
-        let Some(directory) = self.directory() else { return Ok(0) };
-        let found = read(directory)?;
-        let count = found.len();
-        self.chosen.by_host.store(Arc::new(found));
+        let Sources { usual, directory } = &self.chosen.sources;
+        let usual = usual.as_ref().map(|(certificate, key)| read_pair(certificate, key));
+        let usual = usual.transpose()?;
+        let by_host = directory.as_deref().map(read).transpose()?.unwrap_or_default();
+        let count = by_host.len();
+        self.chosen.by_host.store(Arc::new(by_host));
+        if let Some(usual) = usual {
+            self.chosen.usual.store(usual);
+        }
         Ok(count)
     }
 
@@ -113,7 +141,7 @@ impl std::fmt::Debug for Tls {
 impl ResolvesServerCert for Chosen {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let found = hello.server_name().and_then(|host| self.of(host));
-        Some(found.unwrap_or_else(|| Arc::clone(&self.usual)))
+        Some(found.unwrap_or_else(|| self.usual.load_full()))
     }
 }
 
@@ -130,11 +158,17 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
+fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> TlsError + use<> {
+    let path = path.to_owned();
+    move |reason| TlsError::Unreadable { path, reason }
+}
+
+fn read_pair(certificate: &Path, key: &Path) -> Result<Arc<CertifiedKey>, TlsError> {
+    let chain = std::fs::read(certificate).map_err(unreadable(certificate))?;
+    certified(&chain, &std::fs::read(key).map_err(unreadable(key))?)
+}
+
 fn read(directory: &Path) -> Result<HashMap<String, Arc<CertifiedKey>>, TlsError> {
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| TlsError::Unreadable { path, reason }
-    };
     let mut found = HashMap::new();
     for entry in std::fs::read_dir(directory).map_err(unreadable(directory))? {
         let path = entry.map_err(unreadable(directory))?.path();

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use folio_core::app::PlanChange;
+use folio_core::ports::Blobs as _;
 use folio_core::release::ReleaseRef;
+use folio_core::route::RouteFields;
 use folio_core::static_item::StaticFields;
-use folio_model::AppName;
+use folio_model::{AppName, Timestamp};
 use folio_testkit::sample;
 use tokio::io::AsyncReadExt as _;
 
@@ -227,6 +230,57 @@ async fn an_old_page_still_finds_the_files_that_it_was_built_with() {
 }
 
 #[tokio::test]
+async fn a_route_that_takes_everything_does_not_hide_the_files_of_an_old_page() {
+    let world = World::new().await;
+    let change = PlanChange { releases: Some(10), tagged: None };
+    world.folio.set_plan(&caller(), &AppName::default_app(), change).await.unwrap();
+    world
+        .files("/", &[("app.1111aaaa.js", "old js"), ("own.4444dddd.js", "old own"), ("x.js", "x")])
+        .await;
+    world.files("/", &[("app.2222bbbb.js", "new js")]).await;
+    let only = |method: &str| RouteFields {
+        methods: Some([method.to_owned()].into()),
+        ..RouteFields::default()
+    };
+    world.route_with(exact("/own.4444dddd.js"), "echo", only("GET")).await;
+    world.route_with(prefix("/"), "echo", only("POST")).await;
+    let is_rescued = async || {
+        let rescued = world.fetch("/app.1111aaaa.js", "").await;
+        assert_eq!((rescued.status, rescued.text().as_str()), (200, "old js"));
+        let own = world.fetch("/own.4444dddd.js", "").await;
+        assert!(own.header("folio-version").is_some(), "an exact route comes first");
+    };
+    is_rescued().await;
+    assert_eq!(world.fetch("/app.3333cccc.js", "").await.status, 405);
+    world.route_with(prefix("/"), "echo", only("GET")).await;
+    is_rescued().await;
+    for path in ["/app.3333cccc.js", "/x.js"] {
+        let answer = world.fetch(path, "").await;
+        assert!(answer.header("folio-version").is_some(), "{path}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_are_gone_fail_alone() {
+    let world = World::new().await;
+    world.files("/docs", &[("index.html", PAGE)]).await;
+    world.route(exact("/hello"), "echo").await;
+    let mark = world.stores.blobs.mark().await.unwrap();
+    // Whatever the reason is: nothing is left of what the ledger names.
+    world.stores.blobs.sweep(mark, Vec::new(), Timestamp::MAX).await.unwrap();
+    assert!(!world.folio.check().await.unwrap().is_empty());
+    let world = world.again().await;
+    let answer = world.fetch("/docs/", "").await;
+    assert_eq!(
+        (answer.status, answer.json()["error"]["code"].as_str()),
+        (500, Some("content_unreadable"))
+    );
+    assert_eq!(world.fetch("/hello", "").await.status, 200);
+    world.files("/docs", &[("index.html", "new")]).await;
+    assert_eq!(world.fetch("/docs/", "").await.text(), "new");
+}
+
+#[tokio::test]
 async fn a_change_of_anything_else_keeps_all_files() {
     let world = World::new().await;
     world.files("/", &[("index.html", PAGE)]).await;
@@ -234,6 +288,25 @@ async fn a_change_of_anything_else_keeps_all_files() {
     world.publish("echo", "v2").await;
     assert_ne!(world.newest().await, before);
     assert_eq!(world.fetch("/", "").await.text(), PAGE);
+}
+
+#[tokio::test]
+async fn a_file_that_is_read_in_pieces_is_sent_smaller_as_well() {
+    let world = World::new().await;
+    let text = "function hello() { return 'hello'; }\n".repeat(40_000);
+    assert!(text.len() > 1024 * 1024);
+    world.files("/", &[("large.js", &text)]).await;
+    let gzip = "Accept-Encoding: gzip\r\n";
+    let answer = loop {
+        let answer = world.fetch("/large.js", gzip).await;
+        match answer.header("content-encoding") {
+            Some(_) => break answer,
+            None => assert_eq!(answer.body.len(), text.len()),
+        }
+    };
+    assert_eq!(answer.header("content-encoding"), Some("gzip"));
+    assert!(answer.body.len() < text.len() / 20, "{}", answer.body.len());
+    assert_eq!(world.fetch("/large.js", "").await.body.len(), text.len());
 }
 
 #[tokio::test]

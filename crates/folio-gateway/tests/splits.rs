@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folio_core::release::{Keeping, LiveSplit, PolicyChange, ReleaseRef};
-use folio_core::request::Onto;
+use folio_core::app::PlanChange;
+use folio_core::history::Moment;
+use folio_core::release::{Deletion, Keeping, LiveSplit, PolicyChange, ReleaseRef};
+use folio_core::request::{IfSame, Onto};
 use folio_core::route::RouteFields;
 use folio_core::static_item::StaticFields;
 use folio_model::{AppName, Skew, Sticky, Target};
@@ -217,13 +219,67 @@ async fn a_client_whose_release_is_gone_or_cut_off_is_served_by_live_and_told() 
     let world = World::new().await;
     let (old, began) = two(&world).await;
     world.skew(Some(&began)).await;
-    for (pin, why) in [(old.as_str(), "too-old"), ("nobody", "expired"), ("No!", "unknown")] {
+    for (pin, why) in [(old.as_str(), "too-old"), ("nobody", "unknown"), ("No!", "unknown")] {
         let answer = world.hears("/hello", &format!("Cookie: folio-pin={pin}\r\n")).await;
         assert_eq!(answer.told("version"), "echo@v2", "{pin}");
         assert_eq!(answer.header("folio-release-fallback"), Some(why), "{pin}");
         let given = answer.header("set-cookie").unwrap();
         assert!(given.starts_with(&format!("folio-pin={began}")), "{given}");
     }
+}
+
+#[tokio::test]
+async fn a_client_can_name_its_release_by_a_tag_and_is_told_what_became_of_it() {
+    let world = World::new().await;
+    let (old, began) = two(&world).await;
+    let app = AppName::default_app();
+    let tag = "beta".parse().unwrap();
+    world.folio.tag_release(&caller(), (&app, &tag), &old.parse().unwrap(), None).await.unwrap();
+    // What is too old is said by a tag as well; it stays with the release that the tag was on.
+    world.skew(Some("beta")).await;
+    let policy = world.folio.show_policy(&app).await.unwrap();
+    assert_eq!(policy.skew.unwrap().oldest.unwrap().as_str(), old);
+    let beta = "Folio-Pin: beta\r\n";
+    assert_eq!(world.hears("/hello", beta).await.told("version"), "echo@v1");
+    world.skew(Some(&began)).await;
+    let fallback = async |pin: &str| {
+        let answer = world.hears("/hello", &format!("Folio-Pin: {pin}\r\n")).await;
+        assert_eq!(answer.told("version"), "echo@v2", "{pin}");
+        answer.header("folio-release-fallback").map(str::to_owned)
+    };
+    assert_eq!(fallback("beta").await.as_deref(), Some("too-old"));
+    let untag = Deletion { untag: true, ..Deletion::default() };
+    world.folio.delete_release(&caller(), (&app, &old.parse().unwrap()), untag).await.unwrap();
+    assert_eq!(fallback(&old).await.as_deref(), Some("deleted"));
+    assert_eq!(fallback("beta").await.as_deref(), Some("unknown"));
+    let plan = PlanChange { releases: Some(1), tagged: None };
+    world.publish("echo", "v3").await;
+    world.folio.set_live(&caller(), &app, &began.parse().unwrap()).await.unwrap();
+    world.skew(None).await;
+    world.folio.set_plan(&caller(), &app, plan).await.unwrap();
+    assert_eq!(fallback("nobody").await.as_deref(), Some("unknown"));
+}
+
+#[tokio::test]
+async fn a_new_release_of_an_old_app_version_is_a_new_release() {
+    let world = World::new().await;
+    let (old, began) = two(&world).await;
+    world.skew(Some(&began)).await;
+    let app = AppName::default_app();
+    let shows = world.folio.show_release(&app, &old.parse().unwrap()).await.unwrap().shows;
+    let again = world
+        .folio
+        .create_release(&caller(), &app, Moment::Id(shows), IfSame::Publish)
+        .await
+        .unwrap()
+        .result;
+    let pin = format!("Folio-Pin: {}\r\n", again.label.id);
+    world.folio.set_live(&caller(), &app, &began.parse().unwrap()).await.unwrap();
+    let stays = world.hears("/hello", &pin).await;
+    assert_eq!(
+        (stays.header("folio-release-fallback"), stays.told("version")),
+        (None, "echo@v1".into())
+    );
 }
 
 #[tokio::test]

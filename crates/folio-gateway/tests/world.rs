@@ -28,6 +28,26 @@ pub(crate) struct World {
     pub(crate) totals: Arc<Totals>,
     stop: Option<oneshot::Sender<()>>,
     gateway: JoinSet<()>,
+    pub(crate) stores: Stores,
+}
+
+/// What outlives a platform.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    ledger: Arc<MemoryLedger>,
+    pub(crate) blobs: Arc<PackStore>,
+    clock: Arc<TestClock>,
+}
+
+impl Stores {
+    fn folio(&self) -> (Folio, Arc<Stub>) {
+        let Self { ledger, blobs, clock } = self.clone();
+        let (runtime, queue) = (Arc::new(Stub::default()), Arc::new(MemoryQueue::default()));
+        let folio = Folio::new(ledger, blobs, clock, folio_core::Settings::default())
+            .with_runtime(runtime.clone(), queue.clone(), Arc::new(Logs::new(1024)))
+            .with_executions(queue);
+        (folio, runtime)
+    }
 }
 
 /// The settings of tests: short waits, and a domain.
@@ -61,13 +81,25 @@ impl World {
         let clock = Arc::new(TestClock::new(7));
         let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
         let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
-        let ledger = Arc::new(MemoryLedger::new(index));
-        let runtime = Arc::new(Stub::default());
-        let queue = Arc::new(MemoryQueue::default());
-        let folio = Folio::new(ledger, Arc::new(blobs), clock, folio_core::Settings::default())
-            .with_runtime(runtime.clone(), queue.clone(), Arc::new(Logs::new(1024)))
-            .with_executions(queue);
+        let (ledger, blobs) = (Arc::new(MemoryLedger::new(index)), Arc::new(blobs));
+        let stores = Stores { ledger, blobs, clock };
+        let (folio, runtime) = stores.folio();
         folio.admit(&caller().actor, &folio.draw_token()).await.unwrap();
+        let world = Self::serve((stores, folio, runtime), settings).await;
+        world.publish("echo", "v1").await;
+        world
+    }
+
+    /// The same after a restart: what was known is read again.
+    pub(crate) async fn again(&self) -> Self {
+        let (folio, runtime) = self.stores.folio();
+        Self::serve((self.stores.clone(), folio, runtime), settings()).await
+    }
+
+    async fn serve(
+        (stores, folio, runtime): (Stores, Folio, Arc<Stub>),
+        settings: Settings,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -76,9 +108,7 @@ impl World {
         gateway.spawn(folio_gateway::serve(listener, folio.clone(), settings, async {
             let _ = stopped.await;
         }));
-        let world = Self { folio, runtime, address, totals, stop: Some(stop), gateway };
-        world.publish("echo", "v1").await;
-        world
+        Self { folio, runtime, address, totals, stop: Some(stop), gateway, stores }
     }
 
     pub(crate) async fn client(&self) -> Client {

@@ -60,6 +60,11 @@ impl Retention {
             || self.daily.is_some()
             || self.weekly.is_some()
     }
+
+    /// Whether something may expire between one release and the next: with time, or because of its bytes.
+    pub fn is_timely(&self) -> bool {
+        self.chooses() || self.bytes.is_some()
+    }
 }
 
 /// How long a client stays with the release it began with.

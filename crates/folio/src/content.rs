@@ -21,7 +21,7 @@ use self::cache::Cache;
 use self::hash::Hashed;
 pub(crate) use self::nodes::{Changed, Planned};
 use self::nodes::{Nodes, Ready};
-pub(crate) use self::walk::{Chosen, DotFiles, Except, Item, excluded};
+pub(crate) use self::walk::{Chosen, DotFiles, Except, Item, Most, excluded};
 use self::walk::{Entry, Walked};
 use crate::memory;
 use crate::output::Progress;
@@ -99,21 +99,26 @@ impl Lesson {
 }
 
 /// Looks for what a flag names, and for what is remembered of it.
-pub(crate) fn find(given: &Given, caches: Option<&Path>) -> Result<Found> {
+pub(crate) fn find(given: &Given, caches: Option<&Path>, most: &Most) -> Result<Found> {
     match given {
         Given::Code(path) => code(path),
-        Given::Files(path) if metadata(path)?.is_dir() => directory(path, None, caches),
+        Given::Files(path) if metadata(path)?.is_dir() => directory(path, None, caches, most),
         Given::Files(path) => archive(path),
         Given::Except(path, except) => {
             metadata(path)?;
-            directory(path, Some(except), caches)
+            directory(path, Some(except), caches, most)
         }
     }
 }
 
-fn directory(path: &Path, except: Option<&Except>, caches: Option<&Path>) -> Result<Found> {
+fn directory(
+    path: &Path,
+    except: Option<&Except>,
+    caches: Option<&Path>,
+    most: &Most,
+) -> Result<Found> {
     let memory = caches.and_then(|caches| Memory::open(caches, path, "files"));
-    let walked = Walked::directory(path, except)?;
+    let walked = Walked::directory(path, except, most)?;
     Ok(Found::Directory { path: path.to_owned(), walked, memory })
 }
 
@@ -153,7 +158,7 @@ pub(crate) fn plan_selection(
         Trust::Remembered => memory,
         Trust::Nothing => memory.map(Memory::forget),
     };
-    let Walked { root, files } = walk_selection(chosen, limits)?;
+    let Walked { root, files, .. } = walk_selection(chosen, limits)?;
     let last = memory.as_ref().and_then(|memory| memory.last.as_ref());
     let files = hash_files(path, files, last)?;
     let mut nodes = Nodes::of(path, &files);
@@ -175,13 +180,13 @@ pub(crate) struct Unfit(pub(crate) Vec<(usize, anyhow::Error)>);
 
 /// Lists the files of a selection, or says everything that a server would not take.
 fn walk_selection(chosen: &[Chosen], limits: &Limits) -> Result<Walked, Unfit> {
-    let (walked, mut unfit) = Walked::selection(chosen);
+    let (walked, mut unfit) = Walked::selection(chosen, &Most::of(limits.content_files_max));
     for (at, (chosen, (_, entry))) in chosen.iter().zip(&walked.root.entries).enumerate() {
         let (count, bytes) = totals(entry, &walked.files);
-        let place = place(chosen);
-        let few = check("files", count, limits.content_files_max, place);
-        let small = few.and_then(|()| check("bytes", bytes, limits.content_bytes_max, place));
-        unfit.extend(small.err().map(|error| (at, error)));
+        let place = walk::place(chosen);
+        let few = check_files(count, limits, place);
+        let fits = few.and_then(|()| check_bytes(bytes, limits.content_bytes_max, place));
+        unfit.extend(fits.err().map(|error| (at, error)));
     }
     if unfit.is_empty() { Ok(walked) } else { Err(Unfit(unfit)) }
 }
@@ -194,15 +199,6 @@ pub(crate) fn check_selection(chosen: &[Chosen], limits: &Limits) -> Result<(), 
 /// Refuses an archive that a server would not take. No more of it is read than its first bytes.
 pub(crate) fn check_archive(path: &Path, limits: &Limits) -> Result<()> {
     archive(path)?.check(limits)
-}
-
-/// Where the files of a directory of a selection are.
-fn place(chosen: &Chosen) -> &Path {
-    match &chosen.items[..] {
-        [only] => &only.from,
-        [first, ..] => first.from.parent().unwrap_or(&first.from),
-        [] => Path::new(""),
-    }
 }
 
 /// The files of all levels, and their bytes.
@@ -295,15 +291,15 @@ impl Found {
 
     fn check(&self, limits: &Limits) -> Result<()> {
         match self {
-            Self::Archive { path, bytes } => check("bytes", *bytes, limits.archive_bytes_max, path),
+            Self::Archive { path, bytes } => check_bytes(*bytes, limits.archive_bytes_max, path),
             Self::Code { path, walked } | Self::Directory { path, walked, .. } => {
                 let files = walked.files.len() as u64;
                 if files == 0 {
                     bail!(Problem::new(format!("`{}` holds no files", path.display())));
                 }
-                check("files", files, limits.content_files_max, path)?;
+                check_files(files, limits, path)?;
                 let bytes = walked.files.iter().map(|file| file.stamp.bytes);
-                check("bytes", bytes.sum(), limits.content_bytes_max, path)
+                check_bytes(bytes.sum(), limits.content_bytes_max, path)
             }
         }
     }
@@ -391,18 +387,44 @@ fn cannot_read(path: &Path) -> String {
     format!("cannot read `{}`", path.display())
 }
 
-fn check(what: &str, found: u64, max: u64, path: &Path) -> Result<()> {
+/// Refuses what a walk did not, because it began before anybody knew the limit.
+fn check_files(found: u64, limits: &Limits, path: &Path) -> Result<()> {
+    let max = limits.content_files_max;
+    if found <= max { Ok(()) } else { Err(walk::too_many(path, max)) }
+}
+
+fn check_bytes(found: u64, max: u64, path: &Path) -> Result<()> {
     if found <= max {
         return Ok(());
     }
     let path = path.display();
-    let problem = Problem::new(format!("`{path}` has {found} {what}, the server takes {max}"));
+    let problem = Problem::new(format!("`{path}` has {found} bytes, the server takes {max}"));
     Err(problem.hint("leave out what is not needed, or raise the limit of the server").into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_walk_ends_at_the_first_file_that_is_too_many() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in ["a", "b", "c"] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        std::fs::create_dir(at("deeper")).unwrap();
+        // Whoever gets that far says something else.
+        std::os::unix::fs::symlink("a", at("deeper/link")).unwrap();
+        let given = Given::Files(directory.path().to_owned());
+        let most = Most::default();
+        let walk = || find(&given, None, &most).err().unwrap().to_string();
+        assert!(walk().ends_with("is a symbolic link"), "{}", walk());
+        most.set(2);
+        assert!(walk().ends_with("more than 2 files, the server takes no more"), "{}", walk());
+        most.set(3);
+        assert!(walk().ends_with("is a symbolic link"), "{}", walk());
+    }
 
     #[test]
     fn a_selection_that_a_server_would_refuse_is_not_read() {
@@ -427,7 +449,8 @@ mod tests {
                 Err(error) => error.to_string(),
             }
         };
-        assert!(plan(1, 2).ends_with("has 2 files, the server takes 1"), "{}", plan(1, 2));
+        let many = plan(1, 2);
+        assert!(many.ends_with("has more than 1 files, the server takes no more"), "{many}");
         assert!(plan(2, 1).ends_with("has 2 bytes, the server takes 1"), "{}", plan(2, 1));
         assert!(plan(2, 2).starts_with("cannot read"), "{}", plan(2, 2));
     }

@@ -178,10 +178,7 @@ fn certificate(serve: &Serve) -> Result<Option<Tls>> {
     let (Some(certificate), Some(key)) = (&serve.tls_certificate, &serve.tls_key) else {
         return Ok(None);
     };
-    let read = |path: &PathBuf| {
-        std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))
-    };
-    let tls = Tls::from_pem(&read(certificate)?, &read(key)?)?;
+    let tls = Tls::from_files(certificate.clone(), key.clone())?;
     Ok(Some(match serve.certificates.clone() {
         Some(directory) => tls.with_directory(directory)?,
         None => tls,
@@ -190,9 +187,7 @@ fn certificate(serve: &Serve) -> Result<Option<Tls>> {
 
 /// Reads certificates again whenever their files change, as long as what it returns is kept.
 fn watch_certificates(tls: Option<&Tls>) -> Result<Option<RecommendedWatcher>> {
-    let Some((tls, directory)) = tls.and_then(|tls| Some((tls.clone(), tls.directory()?))) else {
-        return Ok(None);
-    };
+    let Some(tls) = tls else { return Ok(None) };
     let again = tls.clone();
     let reload = move |event: notify::Result<Event>| {
         // Reading them is an event, too.
@@ -208,8 +203,10 @@ fn watch_certificates(tls: Option<&Tls>) -> Result<Option<RecommendedWatcher>> {
     };
     let mut watcher =
         notify::recommended_watcher(reload).context("certificates cannot be watched here")?;
-    let watching = watcher.watch(directory, RecursiveMode::NonRecursive);
-    watching.with_context(|| format!("cannot watch `{}`", directory.display()))?;
+    for directory in tls.directories() {
+        let watching = watcher.watch(directory, RecursiveMode::NonRecursive);
+        watching.with_context(|| format!("cannot watch `{}`", directory.display()))?;
+    }
     Ok(Some(watcher))
 }
 

@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 
 pub(crate) use self::pending::{Pending, name_archive, name_selection};
 use crate::client::{self, Client};
-use crate::content::{self, Changed, Extent, Found, Given, Lesson, Plan, Planned};
+use crate::content::{self, Changed, Extent, Found, Given, Lesson, Most, Plan, Planned};
 
 const TRIES: u32 = 3;
 /// Sending more than this by guess would cost more than asking.
@@ -40,7 +40,8 @@ pub(crate) async fn upload(
         Err(error) if extent == Extent::News && is_outdated(&error) => {}
         sent => return sent.map(|()| content),
     }
-    let find = move || content::find(&given, caches.as_deref()).map(Found::afresh);
+    let most = Most::of(limits.content_files_max);
+    let find = move || content::find(&given, caches.as_deref(), &most).map(Found::afresh);
     let (content, _, sent) = plan_and_send(client, spawn_blocking(find).await??, *limits).await?;
     sent.map(|()| content)
 }

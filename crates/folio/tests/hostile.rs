@@ -145,7 +145,7 @@ fn more_files_than_allowed_are_refused() {
     zip_of(&directory.join("many.zip"), (0..11).map(|number| format!("f{number}")));
     check(&session, "many.zip", "the archive has more than 10 files");
     works(&session, "mkdir many && touch many/{1..11}");
-    check(&session, "many", "`many` has 11 files, the server takes 10");
+    check(&session, "many", "`many` has more than 10 files, the server takes no more");
     zip_of(&directory.join("few.zip"), (0..10).map(|number| format!("f{number}")));
     works(&session, "folio pkg version create fine --env nodejs --deploy few.zip");
 }

@@ -19,6 +19,7 @@ struct Server {
 
 struct Running {
     url: String,
+    gateway: String,
     process: Child,
     talk: Option<JoinHandle<()>>,
 }
@@ -45,13 +46,17 @@ impl Server {
             .unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         let mut said = String::new();
+        let mut gateway = String::new();
         let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
             said.push_str(&format!("{line}\n"));
+            if let Some(at) = line.strip_prefix("gateway on ") {
+                gateway = at.to_owned();
+            }
             line.strip_prefix("listening on ").map(str::to_owned)
         });
         let url = url.unwrap_or_else(|| panic!("the server did not start: {said}"));
         let talk = std::thread::spawn(move || lines.for_each(drop));
-        self.running = Some(Running { url, process, talk: Some(talk) });
+        self.running = Some(Running { url, gateway, process, talk: Some(talk) });
     }
 
     fn data(&self) -> PathBuf {
@@ -60,6 +65,12 @@ impl Server {
 
     fn url(&self) -> &str {
         &self.running.as_ref().unwrap().url
+    }
+
+    /// The address of the gateway, as `host:port`.
+    fn gateway(&self) -> &str {
+        let url = &self.running.as_ref().unwrap().gateway;
+        url.rsplit('/').next().unwrap_or_default()
     }
 
     fn port(&self) -> &str {
@@ -287,6 +298,58 @@ fn an_operators_certificate_is_shown_instead_and_read_again_when_it_changes() {
     assert!(server.certificate("127.0.0.1").contains("DNS:second.test"));
     std::fs::write(&certificate, "nonsense").unwrap();
     assert!(server.certificate("127.0.0.1").contains("DNS:second.test"), "what works is kept");
+}
+
+#[test]
+fn the_gateway_shows_each_host_its_own_certificate_and_reads_all_again_when_they_change() {
+    let place = tempfile::tempdir().unwrap();
+    let make = |file: &str, name: &str| {
+        let line = format!(
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={name} \
+             -keyout new.key -out new.crt 2>/dev/null && mkdir -p hosts && \
+             mv new.key {file}.key && mv new.crt {file}.crt"
+        );
+        let made = command("bash").args(["-c", &line]).current_dir(&place).status().unwrap();
+        assert!(made.success());
+    };
+    make("own", "usual.test");
+    make("hosts/shop.test", "shop.test");
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (certificate, key, hosts) = (path("own.crt"), path("own.key"), path("hosts"));
+    let server = Server::start(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--tls-certificate",
+        &certificate,
+        "--tls-key",
+        &key,
+        "--certificates",
+        &hosts,
+    ]);
+    let shown = |host: &str| {
+        let show = format!(
+            "openssl s_client -connect {} -servername {host} </dev/null 2>/dev/null | \
+             openssl x509 -noout -subject",
+            server.gateway()
+        );
+        server.works(&show).trim().rsplit('=').next().unwrap().trim().to_owned()
+    };
+    assert_eq!(
+        (shown("elsewhere.test"), shown("shop.test")),
+        ("usual.test".into(), "shop.test".into())
+    );
+    // Each is there within moments, without a restart.
+    make("hosts/new.test", "new.test");
+    while shown("new.test") != "new.test" {}
+    make("own", "renewed.test");
+    while shown("elsewhere.test") != "renewed.test" {}
+    assert_eq!(shown("shop.test"), "shop.test");
+    std::fs::write(&certificate, "nonsense").unwrap();
+    make("hosts/last.test", "last.test");
+    assert_eq!(
+        (shown("elsewhere.test"), shown("shop.test")),
+        ("renewed.test".into(), "shop.test".into())
+    );
 }
 
 #[test]

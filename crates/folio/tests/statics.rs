@@ -108,7 +108,10 @@ fn too_many_files_are_refused_at_both_doors_before_any_is_sent() {
     let counter = Counter::before(&session);
     for deploy in [DEPLOY_YAML, DEPLOY_STATIC] {
         let said = refused(&session, &deploy.replace("$SERVER", &counter.url));
-        assert!(said.contains("public` has 11 files, the server takes 10"), "{said}");
+        assert!(
+            said.contains("public` has more than 10 files, the server takes no more"),
+            "{said}"
+        );
         let sent = String::from_utf8_lossy(&counter.sent()).into_owned();
         assert!(!sent.contains("/blobs"), "{sent}");
     }

@@ -38,6 +38,13 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Needs everything that a snapshot of the state stands on. False if it had to be built, and what was made is gone.
+    pub(crate) fn stand_on(&mut self, digest: Digest) -> Result<bool, StoreError> {
+        self.require(Some((digest, None)))?;
+        let snapshot = self.snapshot(digest)?;
+        Ok(self.build_of(&snapshot)?.is_ready())
+    }
+
     pub(super) fn free(
         &mut self,
         value: Option<(Digest, Option<Digest>)>,

@@ -70,6 +70,11 @@ impl StoreError {
         Self::Failed { context: context.into(), source: source.into() }
     }
 
+    /// Whether asking again gives the same answer until somebody mends what is stored.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::MissingBlob { .. } | Self::Corrupt { .. })
+    }
+
     /// Says that something read back is not what was written.
     pub fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into() }

@@ -1,6 +1,6 @@
 //! Why releases were not changed or found.
 
-use folio_model::{AppName, Name, ReleaseId, SharesError, Timestamp};
+use folio_model::{AppName, Name, ReleaseId, SharesError, Timestamp, VersionId};
 
 use crate::alias::in_percent;
 use crate::delete::guard;
@@ -47,6 +47,16 @@ pub enum Error {
         release: ReleaseId,
         /// When.
         at: Option<Timestamp>,
+    },
+    /// Versions of it were deleted, and their bytes went after them.
+    #[error("app version `{version}` of app `{app}` cannot be released: the content of {} is no longer kept", .of.join(", "))]
+    NotKept {
+        /// The app.
+        app: AppName,
+        /// The app version.
+        version: VersionId,
+        /// The units, for people.
+        of: Vec<String>,
     },
     /// Nothing can be reached.
     #[error("app `{0}` has no release")]
@@ -155,6 +165,7 @@ impl Explain for Error {
             Self::NotReleased { .. } => Code("not_released"),
             Self::Expired { .. } => Code("release_expired"),
             Self::Deleted { .. } => Code("release_deleted"),
+            Self::NotKept { .. } => Code("content_not_kept"),
             Self::None(_) => Code("no_live_release"),
             Self::Split(_) => Code("live_is_split"),
             Self::Shares(_) => Code("bad_weights"),
@@ -180,7 +191,7 @@ impl Explain for Error {
                 Class::NotFound
             }
             Self::None(_) => Class::NotFound,
-            Self::Expired { .. } | Self::Deleted { .. } => Class::Gone,
+            Self::Expired { .. } | Self::Deleted { .. } | Self::NotKept { .. } => Class::Gone,
             Self::Split(_) | Self::NoPast(_) | Self::TagIsId(_) | Self::TagMoved { .. } => {
                 Class::Conflict
             }
@@ -210,6 +221,7 @@ impl Explain for Error {
                 "release its app version again with `folio release create --app-version ...`"
                     .to_owned()
             }
+            Self::NotKept { .. } => "deploy it again from its source".to_owned(),
             Self::None(_) => "deploy something, or `folio release create`".to_owned(),
             Self::Split(_) => "name one of them; `folio release list` shows them".to_owned(),
             Self::Shares(error) => {

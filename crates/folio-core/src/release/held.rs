@@ -210,6 +210,15 @@ fn number_live(
     }
 }
 
+/// The entry that made a release, whether it can be reached or not.
+pub(crate) fn made(
+    state: &dyn State,
+    app: &AppName,
+    id: &ReleaseId,
+) -> Result<Option<u64>, StoreError> {
+    Ok(by_id(state, app, id)?.map(|found| found.release.entry))
+}
+
 /// The app version that a release shows, whether it can be reached or not.
 pub(crate) fn number_of(
     state: &dyn State,

@@ -1,20 +1,18 @@
 //! Says how an app treats its releases: what keeps them, how long, and whether clients stay with one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use folio_model::{
-    AppName, AppPlan, Digest, Place, Pointer, ReleaseId, ReleasePolicy, Retention, Skew, TreeEntry,
-};
+use folio_model::{AppName, AppPlan, Place, Pointer, ReleasePolicy, Retention, Skew};
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::retention::Sizes;
 use super::{Error, ReleaseRef, ReleaseView, Standing, find, known, plan, reach_public, view};
+use crate::Folio;
 use crate::builder::Builder;
-use crate::ports::{State, StoreError};
+use crate::ports::StoreError;
 use crate::request::Caller;
-use crate::view::{self as views, Done};
-use crate::{Folio, content};
+use crate::view::Done;
 
 /// What is to be different about how an app treats its releases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -71,10 +69,12 @@ impl Folio {
             return Err(Error::SkewTime(skew.max_age_s));
         }
         self.commit(caller, &app.clone(), move |builder| {
-            if let Some(oldest) = change.skew.as_ref().and_then(|skew| skew.oldest.as_ref()) {
-                find(builder.state, &app, &ReleaseRef::Named(oldest.clone()))?;
+            let mut skew = change.skew.clone();
+            if let Some(oldest) = skew.as_mut().and_then(|skew| skew.oldest.as_mut()) {
+                // A tag moves; what is too old does not.
+                *oldest = find(builder.state, &app, &ReleaseRef::Named(oldest.clone()))?.id;
             }
-            builder.say("set how releases are treated".to_owned());
+            let before = plan(builder.state, &app)?.policy;
             let policy = alter(builder, |policy| {
                 for part in &change.unset {
                     match part {
@@ -83,8 +83,9 @@ impl Folio {
                     }
                 }
                 policy.retention = change.retention.unwrap_or(policy.retention);
-                policy.skew = change.skew.clone().or(policy.skew.take());
+                policy.skew = skew.or(policy.skew.take());
             })?;
+            builder.say(format!("set how releases are treated: {}", differs(&before, &policy)));
             Ok::<_, Error>(policy)
         })
         .await
@@ -122,41 +123,6 @@ impl Folio {
         })
         .await
     }
-
-    /// The files that every release that can be reached holds, if that decides anything.
-    pub(super) async fn release_sizes(&self, app: &AppName) -> Result<Option<Sizes>, Error> {
-        let of = app.clone();
-        let held: Option<BTreeMap<ReleaseId, BTreeSet<Digest>>> = self
-            .look(move |state| {
-                known(state, &of)?;
-                let standing = Standing::read(state, &of)?;
-                if standing.plan.policy.retention.bytes.is_none() {
-                    return Ok::<_, Error>(None);
-                }
-                let mut held = BTreeMap::new();
-                for found in standing.accessible {
-                    held.insert(found.id.clone(), contents(state, &of, &found.id)?);
-                }
-                Ok(Some(held))
-            })
-            .await?;
-        let Some(held) = held else { return Ok(None) };
-        let mut trees: BTreeMap<Digest, Vec<(Digest, u64)>> = BTreeMap::new();
-        for tree in held.values().flatten() {
-            if !trees.contains_key(tree) {
-                let listed = content::list_files(self.blobs.as_ref(), *tree).await?.into_iter();
-                let files = listed.filter_map(|(_, entry)| match entry {
-                    TreeEntry::File { digest, bytes, .. } => Some((digest, bytes)),
-                    TreeEntry::Directory { .. } => None,
-                });
-                trees.insert(*tree, files.collect());
-            }
-        }
-        let sized = held.into_iter().map(|(id, held)| {
-            (id, held.iter().flat_map(|tree| trees[tree].iter().copied()).collect())
-        });
-        Ok(Some(sized.collect()))
-    }
 }
 
 /// Whether a release is to be kept from expiring.
@@ -184,25 +150,36 @@ fn alter(
     Ok(plan.policy)
 }
 
-/// The trees of everything that a release shows.
-fn contents(
-    state: &dyn State,
-    app: &AppName,
-    release: &ReleaseId,
-) -> Result<BTreeSet<Digest>, StoreError> {
-    let Some(number) = super::held::number_of(state, app, release)? else {
-        return Ok(BTreeSet::new());
-    };
-    let placed = state.placements(app, number)?.into_iter();
-    let mut open: Vec<Digest> =
-        placed.filter_map(|placed| placed.latest).map(|(_, _, snapshot)| snapshot).collect();
-    let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
-    while let Some(digest) = open.pop() {
-        if seen.insert(digest) {
-            let snapshot = views::snapshot(state, digest)?;
-            found.extend(snapshot.contents().map(|content| content.tree));
-            open.extend(snapshot.pins());
-        }
-    }
-    Ok(found)
+/// What is different about how an app treats its releases, and what it was.
+fn differs(from: &ReleasePolicy, to: &ReleasePolicy) -> String {
+    let (kept, stay) = (rules(&to.retention), stays(to.skew.as_ref()));
+    let rules = (from.retention != to.retention)
+        .then(|| format!("rules {kept} (were {})", rules(&from.retention)));
+    let skew =
+        (from.skew != to.skew).then(|| format!("skew {stay} (was {})", stays(from.skew.as_ref())));
+    rules.into_iter().chain(skew).collect::<Vec<_>>().join("; ")
+}
+
+fn rules(retention: &Retention) -> String {
+    let count = |name: &str, count: Option<u32>| count.map(|count| format!("{name} {count}"));
+    let rules = [
+        count("newest", retention.newest),
+        retention.age_s.map(|seconds| format!("age {}", long(seconds))),
+        count("daily", retention.daily),
+        count("weekly", retention.weekly),
+        retention.bytes.map(|bytes| format!("bytes {bytes}")),
+    ];
+    let rules: Vec<_> = rules.into_iter().flatten().collect();
+    if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
+}
+
+fn stays(skew: Option<&Skew>) -> String {
+    let Some(skew) = skew else { return "none".to_owned() };
+    let oldest = skew.oldest.as_ref().map(|oldest| format!(", oldest {oldest}"));
+    format!("{}{}", long(skew.max_age_s), oldest.unwrap_or_default())
+}
+
+/// A time as the rules are shown with it.
+fn long(seconds: u64) -> String {
+    format!("{:#}", SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
 }

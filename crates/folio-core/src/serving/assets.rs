@@ -35,6 +35,8 @@ pub enum AssetEntry {
     Directory(Arc<AssetDirectory>),
     /// A file.
     File(Arc<AssetFile>),
+    /// What the store cannot give back. Only ever a whole item.
+    Unreadable,
 }
 
 /// Files by name.
@@ -59,6 +61,11 @@ pub struct AssetFile {
 }
 
 impl Asset {
+    /// Whether its files could be read.
+    pub(super) fn is_readable(&self) -> bool {
+        !matches!(self.files, AssetEntry::Unreadable)
+    }
+
     /// What says of an item that is a single file what it holds: its path has an ending, or it is taken for a page.
     pub fn own_name(&self) -> &str {
         own_name(&self.spec)
@@ -138,7 +145,7 @@ impl AssetDirectory {
             match (entry, segments.peek().is_none()) {
                 (entry, true) => return Some(entry.clone()),
                 (AssetEntry::Directory(directory), false) => here = directory,
-                (AssetEntry::File(_), false) => return None,
+                (AssetEntry::File(_) | AssetEntry::Unreadable, false) => return None,
             }
         }
         None
@@ -157,6 +164,7 @@ impl AssetDirectory {
             match entry {
                 AssetEntry::File(file) => found.push((path, Arc::clone(file))),
                 AssetEntry::Directory(directory) => directory.collect(&path, found),
+                AssetEntry::Unreadable => {}
             }
         }
     }
@@ -241,9 +249,17 @@ impl Folio {
     /// made later if there are none.
     pub(super) async fn asset(&self, name: Name, spec: StaticSpec) -> Result<Asset, StoreError> {
         let (shelf, blobs) = (&self.serving.shelf, self.blobs.as_ref());
-        let mut wanted = Wanted::new(&self.serving.awaited);
-        let directory = shelf.read(blobs, spec.content.tree, &mut wanted).await?;
-        let files = entry(&directory, &spec)?;
+        let mut wanted = Wanted::new(&self.serving.awaited, self.limits().encoded_bytes_max);
+        let read = shelf.read(blobs, spec.content.tree, &mut wanted).await;
+        let files = match read.and_then(|directory| entry(&directory, &spec)) {
+            Ok(files) => files,
+            // Others are none the worse for it, and trying again does not bring it back.
+            Err(error) if error.is_lasting() => {
+                tracing::error!(%error, static.name = %name, "Static item `{name}` cannot be read; requests for it fail");
+                AssetEntry::Unreadable
+            }
+            Err(error) => return Err(error),
+        };
         if let AssetEntry::File(file) = &files {
             wanted.add(own_name(&spec), file);
         }

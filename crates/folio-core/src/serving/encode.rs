@@ -41,6 +41,21 @@ impl Encoded {
         }
     }
 
+    /// As many encodings as one node holds; those that save the least go first.
+    pub(super) fn within(mut self, most: u64) -> Self {
+        let head = HEAD_BYTES as u64;
+        while self.bytes() + head > most {
+            let least = [&mut self.gzip, &mut self.zstd, &mut self.br]
+                .into_iter()
+                .find(|one| one.is_some());
+            match least {
+                Some(encoding) => *encoding = None,
+                None => break,
+            }
+        }
+        self
+    }
+
     /// The bytes of all encodings.
     pub(super) fn bytes(&self) -> u64 {
         self.all().into_iter().flatten().map(|bytes| bytes.len() as u64).sum()
@@ -120,6 +135,24 @@ mod tests {
             assert_eq!(Encoded::unpack(&other), Some(encoded));
         }
         assert_eq!(Encoded::of(b"short"), Encoded::default(), "nothing is smaller");
+    }
+
+    #[test]
+    fn what_one_node_cannot_hold_is_left_out_the_least_useful_first() {
+        let encoded = Encoded::of(&text());
+        let Encoded { br: Some(br), zstd: Some(zstd), gzip: Some(_) } = &encoded else { panic!() };
+        let check = |most: u64, expected: [bool; 3]| {
+            let left = Encoded::of(&text()).within(most);
+            let there = [left.br.is_some(), left.zstd.is_some(), left.gzip.is_some()];
+            assert_eq!(there, expected, "{most}");
+            let packed = left.pack([0; 32]).len() as u64;
+            assert!(packed <= most || packed == HEAD_BYTES as u64);
+        };
+        let (all, head) = (encoded.pack([0; 32]).len() as u64, HEAD_BYTES as u64);
+        check(all, [true; 3]);
+        check(all - 1, [true, true, false]);
+        check(head + (br.len() + zstd.len()) as u64 - 1, [true, false, false]);
+        check(head, [false; 3]);
     }
 
     #[test]

@@ -102,17 +102,18 @@ impl Awaited {
 /// Files whose encodings are wanted for the first time. What is not found is made, also if whoever looks gives up half way.
 pub(super) struct Wanted<'a> {
     awaited: &'a Awaited,
+    bytes_max: u64,
     files: Vec<Arc<AssetFile>>,
 }
 
 impl<'a> Wanted<'a> {
-    pub(super) fn new(awaited: &'a Awaited) -> Self {
-        Self { awaited, files: Vec::new() }
+    pub(super) fn new(awaited: &'a Awaited, bytes_max: u64) -> Self {
+        Self { awaited, bytes_max, files: Vec::new() }
     }
 
     /// Adds a file that has a name, if it is worth it and nobody did before.
     pub(super) fn add(&mut self, name: &str, file: &Arc<AssetFile>) {
-        let fits = file.bytes >= FILE_BYTES_MIN && file.fits_memory();
+        let fits = (FILE_BYTES_MIN..=self.bytes_max).contains(&file.bytes);
         if fits && media(name).is_compressible && file.wants_encodings() {
             self.files.push(Arc::clone(file));
         }
@@ -150,7 +151,15 @@ impl Folio {
             return Some(Arc::clone(&held.value));
         }
         let Encodings::Stored(digest) = file.encodings() else { return None };
-        match self.read_encoded(digest).await {
+        // Whoever asks for a large one that is not kept needs room for it, or the file is sent as it is, a piece at a time:
+        // many who ask at once must not hold many copies.
+        let room = match file.fits_memory() {
+            true => None,
+            false => Some(self.serving.room.hold((), self.encoded_size(digest).await?)?),
+        };
+        let read = self.read_encoded(digest).await;
+        drop(room);
+        match read {
             Ok(encoded) => {
                 let held = self.serving.room.hold(Arc::clone(&encoded), encoded.bytes());
                 // Whoever was faster keeps the same.
@@ -162,6 +171,11 @@ impl Folio {
                 None
             }
         }
+    }
+
+    /// The bytes of a node of encodings, if it is there.
+    async fn encoded_size(&self, digest: Digest) -> Option<u64> {
+        self.blobs.about(digest).await.ok().flatten().map(|about| about.totals.bytes)
     }
 
     async fn read_encoded(&self, digest: Digest) -> Result<Arc<Encoded>, StoreError> {
@@ -205,7 +219,8 @@ impl Folio {
                 }
                 Err(error) => return Err(error),
             };
-            let Some(node) = encoded_node(bytes, order.salt).await else { continue };
+            let most = self.limits().node_bytes_max.min(u64::from(u32::MAX));
+            let Some(node) = encoded_node(bytes, order.salt, most).await else { continue };
             made.push((file, node.digest));
             nodes.insert(node.digest, node);
         }
@@ -223,9 +238,9 @@ impl Folio {
 }
 
 /// The node of a file's encodings, made on a thread that may take long.
-async fn encoded_node(bytes: Bytes, salt: Salt) -> Option<Node> {
+async fn encoded_node(bytes: Bytes, salt: Salt, most: u64) -> Option<Node> {
     let made = tokio::task::spawn_blocking(move || {
-        let bytes = Encoded::of(&bytes).pack(salt);
+        let bytes = Encoded::of(&bytes).within(most).pack(salt);
         Node { kind: NodeKind::Raw, digest: Digest::of(&bytes), bytes }
     });
     made.await.ok()

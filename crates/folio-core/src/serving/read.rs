@@ -110,8 +110,15 @@ pub(super) fn read(state: &dyn State, slot: &Slot, folio: &Folio) -> Result<Read
     let (plans, limits, vault) = (&folio.serving.plans, folio.limits(), folio.vault.as_ref());
     let mut reader = Reader { state, slot, plans, limits, vault, interests: HashSet::new() };
     let as_of = state.head()?;
-    let meaning = match resolve::resolve(state, &slot.app, Kind::Function, &slot.reference) {
-        Ok(resolved) => reader.resolved(resolved)?,
+    let found = resolve::resolve(state, &slot.app, Kind::Function, &slot.reference);
+    let meaning = match found.map(|resolved| reader.resolved(resolved)) {
+        // Whoever calls this is told; what else hosts show is none the worse for it.
+        Ok(Err(error)) if error.is_lasting() => {
+            tracing::error!(%error, app.name = %slot.app, "`{}` cannot be read; calls of it fail", slot.reference);
+            reader.watch_all_names()?;
+            Meaning::Nothing(Unresolved::of(&error))
+        }
+        Ok(meaning) => meaning?,
         Err(resolve::Error::Store(error)) => return Err(error),
         Err(error) => {
             reader.watch_all_names()?;

@@ -44,10 +44,13 @@ pub(super) enum Shows {
         id: ReleaseId,
         app_version: VersionId,
         number: Number,
+        made: u64,
         rows: Vec<(UnitUid, RowReading)>,
         assets: Vec<(UnitUid, AssetReading)>,
         aside: bool,
     },
+    /// What it holds cannot be read.
+    Unreadable { id: ReleaseId, app_version: VersionId, number: Number, made: u64 },
 }
 
 /// What was read of a route.
@@ -93,7 +96,11 @@ pub(super) fn read_site(
     let accessible = standing.accessible.iter().filter(|_| exists);
     for found in accessible {
         let site = SiteReader { state, folio, app };
-        releases.push(site.release(found, known, splits)?);
+        releases.push(match site.release(found, known, splits) {
+            // Others are none the worse for it, and trying again does not bring it back.
+            Err(error) if error.is_lasting() => site.unreadable(found, &error),
+            read => read?,
+        });
     }
     let latest = standing.latest().cloned();
     let (live, sticky) = match standing.live {
@@ -111,7 +118,7 @@ pub(super) fn read_site(
 
 fn site_skew(state: &dyn State, app: &AppName, skew: &Skew) -> Result<SiteSkew, StoreError> {
     let oldest = match &skew.oldest {
-        Some(id) => held::number_of(state, app, id)?.map_or(0, Number::get),
+        Some(id) => held::made(state, app, id)?.unwrap_or(0),
         None => 0,
     };
     Ok(SiteSkew { max_age_s: skew.max_age_s, oldest })
@@ -154,8 +161,18 @@ impl SiteReader<'_> {
             }
             _ => (self.all_rows(&map)?, self.all_assets(&map)?),
         };
-        let (id, app_version, aside) = (found.id.clone(), version.id, found.release.aside);
-        Ok(Shows::Read { id, app_version, number: version.number, rows, assets, aside })
+        let (id, made, aside) = (found.id.clone(), found.release.entry, found.release.aside);
+        let (app_version, number) = (version.id, version.number);
+        Ok(Shows::Read { id, app_version, number, made, rows, assets, aside })
+    }
+
+    /// A release that cannot be read.
+    fn unreadable(&self, found: &StandingRelease, error: &StoreError) -> Shows {
+        let (id, version) = (found.id.clone(), &found.release.app_version);
+        tracing::error!(%error, app.name = %self.app, release.id = %id, "Release {id} cannot be read; requests for it fail");
+        let place = self.state.app_version_by_id(self.app, version).ok().flatten();
+        let number = place.map_or(Number::FIRST, |version| version.number);
+        Shows::Unreadable { id, app_version: version.clone(), number, made: found.release.entry }
     }
 
     /// What differs between two app versions; nothing if they are too far apart to tell.
@@ -219,7 +236,11 @@ impl SiteReader<'_> {
         changed: &Changed,
     ) -> Result<Vec<(UnitUid, AssetReading)>, StoreError> {
         let kept = base.items.iter().filter(|(uid, _)| !changed.units.contains(uid));
-        let kept = kept.map(|(uid, asset)| (*uid, AssetReading::Kept(Arc::clone(asset))));
+        let kept = kept.map(|(uid, asset)| match asset.is_readable() {
+            true => (*uid, AssetReading::Kept(Arc::clone(asset))),
+            // It may be there again by now.
+            false => (*uid, AssetReading::Read(asset.name.clone(), Box::new(asset.spec.clone()))),
+        });
         let mut assets: Vec<_> = kept.collect();
         for uid in &changed.units {
             if let Some(placed) = self.state.placement_at(*uid, map.at)? {
@@ -371,5 +392,6 @@ impl Map<'_> {
 
 /// The known release whose app version is nearest to another.
 fn nearest(site: &Site, to: Number) -> Option<&Arc<Shown>> {
-    site.releases.values().min_by_key(|shown| shown.number.get().abs_diff(to.get()))
+    let readable = site.releases.values().filter(|shown| shown.is_readable);
+    readable.min_by_key(|shown| shown.number.get().abs_diff(to.get()))
 }

@@ -59,7 +59,7 @@ pub struct Site {
 pub struct SiteSkew {
     /// At most so long.
     pub max_age_s: u64,
-    /// The [`Shown::age`] below which no client stays with a release.
+    /// The [`Shown::made`] below which no client stays with a release.
     pub oldest: u64,
 }
 
@@ -72,6 +72,8 @@ pub struct Shown {
     pub app_version: VersionId,
     /// The place of that app version in the app's history.
     pub(super) number: Number,
+    /// The entry that made it, which is its place among the app's releases: more is newer.
+    pub made: u64,
     /// Its routes, by name.
     pub routes: Vec<Arc<Route>>,
     /// What functions of the release mean to one another, as far as anybody asked.
@@ -86,6 +88,8 @@ pub struct Shown {
     pub meter: Arc<Meter>,
     /// Whether it stands aside, and is only for who asks for it by name.
     pub aside: bool,
+    /// Whether what it holds could be read; if not, it has nothing.
+    pub is_readable: bool,
 }
 
 /// A route and what it was made from.
@@ -97,11 +101,12 @@ pub(super) struct Row {
 
 impl Shown {
     /// A release of which only the functions are known.
-    fn bare(id: ReleaseId, app_version: VersionId, number: Number) -> Arc<Self> {
-        Arc::new(Self {
+    fn bare((id, made): (ReleaseId, u64), app_version: VersionId, number: Number) -> Self {
+        Self {
             id,
             app_version,
             number,
+            made,
             routes: Vec::new(),
             functions: Mutex::default(),
             assets: Vec::new(),
@@ -109,12 +114,8 @@ impl Shown {
             rows: BTreeMap::new(),
             meter: Arc::default(),
             aside: false,
-        })
-    }
-
-    /// The place of what it shows in the app's history: more is newer.
-    pub fn age(&self) -> u64 {
-        self.number.get()
+            is_readable: true,
+        }
     }
 
     // Nothing that holds the lock leaves it half changed.
@@ -206,21 +207,22 @@ impl Folio {
         for shows in reading.releases {
             let shown = match shows {
                 Shows::Known(shown) => shown,
-                Shows::Read { id, app_version, number, rows, assets, aside } => {
-                    let mut made = BTreeMap::new();
+                Shows::Read { id, app_version, number, made, rows, assets, aside } => {
+                    let mut own = BTreeMap::new();
                     for (uid, row) in rows {
-                        made.insert(uid, self.row(&reading.app, row).await?);
+                        own.insert(uid, self.row(&reading.app, row).await?);
                     }
                     let mut routes: Vec<_> =
-                        made.values().map(|row| Arc::clone(&row.route)).collect();
+                        own.values().map(|row| Arc::clone(&row.route)).collect();
                     routes.sort_by(|a, b| a.name.cmp(&b.name));
                     let (items, assets) = self.items(assets).await?;
-                    let (functions, rows) = (Mutex::default(), made);
+                    let (functions, rows) = (Mutex::default(), own);
                     let meter = self.serving.sites.meter(&reading.app, &id);
                     Arc::new(Shown {
                         id,
                         app_version,
                         number,
+                        made,
                         routes,
                         functions,
                         assets,
@@ -228,7 +230,13 @@ impl Folio {
                         rows,
                         meter,
                         aside,
+                        is_readable: true,
                     })
+                }
+                Shows::Unreadable { id, app_version, number, made } => {
+                    let meter = self.serving.sites.meter(&reading.app, &id);
+                    let bare = Shown::bare((id, made), app_version, number);
+                    Arc::new(Shown { meter, is_readable: false, ..bare })
                 }
             };
             releases.insert(shown.id.clone(), shown);
@@ -284,16 +292,17 @@ impl Folio {
                     None => held::main(state, &of)?.map(|main| (main.id, main.number)),
                 };
                 let Some((id, number)) = found else { return Ok(None) };
+                let made = held::made(state, &of, &id)?.unwrap_or_default();
                 let version = state.app_version(&of, number)?;
-                Ok::<_, StoreError>(version.map(|version| (id, version.id, number)))
+                Ok::<_, StoreError>(version.map(|version| ((id, made), version.id, number)))
             })
             .await?;
-        let Some((id, app_version, number)) = found else { return Ok(None) };
+        let Some(((id, made), app_version, number)) = found else { return Ok(None) };
         if let Some(wanted) = wanted.filter(|wanted| *wanted != id) {
             tracing::warn!(app.name = %app, release.id = %wanted, "Release {wanted} can no longer be reached; what was made in it runs in {id}");
         }
         let known = self.serving.sites.shown(app, &id);
-        Ok(Some(known.unwrap_or_else(|| Shown::bare(id, app_version, number))))
+        Ok(Some(known.unwrap_or_else(|| Arc::new(Shown::bare((id, made), app_version, number)))))
     }
 
     /// What a reference means inside a release; nothing if it means the same inside and outside.

@@ -64,6 +64,7 @@ impl Asked {
         let (file, path) = match &self.hit.means {
             Means::File(file, path) => (Arc::clone(file), path.clone()),
             Means::Directory => return Ok(redirect(&self.uri)),
+            Means::Unreadable => return Err(Problem::unreadable("the static files here")),
         };
         let Media { kind, is_compressible } = media(&path);
         let encoded = if is_compressible { self.encoded(folio, &file).await } else { None };

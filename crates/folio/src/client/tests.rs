@@ -14,7 +14,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::content::{self, Given};
+use crate::content::{self, Given, Most};
 use crate::upload;
 
 /// What the server does with one request.
@@ -120,8 +120,9 @@ async fn an_upload_that_broke_off_asks_again_and_sends_only_what_is_missing() {
     }
     let limits = Limits::default();
     let given = Given::Files(directory.path().to_owned());
-    let found = content::find(&given, None).unwrap();
-    let root = content::find(&given, None).unwrap().plan(&limits).unwrap().1.roots[0];
+    let found = content::find(&given, None, &Most::default()).unwrap();
+    let root =
+        content::find(&given, None, &Most::default()).unwrap().plan(&limits).unwrap().1.roots[0];
     let missing = |digests: &[Digest]| Turn::Say(json!({ "missing": digests }));
     let file = |name: &str| Digest::of(name.as_bytes());
     let turns = vec![
@@ -151,7 +152,7 @@ async fn a_server_that_lacks_what_is_remembered_gets_everything() {
     std::fs::write(tree.join("a"), "a").unwrap();
     let given = Given::Files(tree.clone());
     let limits = Limits::default();
-    let find = || content::find(&given, Some(&caches)).unwrap();
+    let find = || content::find(&given, Some(&caches), &Most::default()).unwrap();
     find().plan(&limits).unwrap().1.lesson.unwrap().keep();
     std::fs::write(tree.join("b"), "b").unwrap();
     let found = find();
@@ -180,7 +181,7 @@ async fn batches_of_files_are_on_their_way_together_and_directories_come_after_t
         std::fs::write(directory.path().join(name), name).unwrap();
     }
     let given = Given::Files(directory.path().to_owned());
-    let found = content::find(&given, None).unwrap();
+    let found = content::find(&given, None, &Most::default()).unwrap();
     let limits = Limits { batch_nodes_max: 1, ..Limits::default() };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -19,7 +19,7 @@ use super::Session;
 use super::idle::FunctionIdle;
 use super::settings::{MountFlags, RunFlags};
 use crate::client::Client;
-use crate::content::{self, Given};
+use crate::content::{self, Given, Most};
 use crate::name::Named;
 use crate::upload;
 
@@ -216,10 +216,17 @@ async fn upload(
         return Ok(uploaded);
     }
     let caches = cache.clone();
+    let most = Most::default();
+    let known = most.clone();
     let found = spawn_blocking(move || {
-        given.map(|given| given.map(|given| (content::find(&given, caches.as_deref()), given)))
+        let find = |given: Given| (content::find(&given, caches.as_deref(), &known), given);
+        given.map(|given| given.map(find))
     });
-    let (server, found) = tokio::join!(client.get(&[], &[]), found);
+    let server = async {
+        let server: Result<Server> = client.get(&[], &[]).await;
+        server.inspect(|Server { limits }| most.set(limits.content_files_max))
+    };
+    let (server, found) = tokio::join!(server, found);
     let Server { limits } = server?;
     for (found, uploaded) in found?.into_iter().zip(&mut uploaded) {
         let Some((found, given)) = found else { continue };

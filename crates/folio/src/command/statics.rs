@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Session, settings, unit};
 use crate::client::{Change, Items};
-use crate::content::{self, DotFiles, Except, Given};
+use crate::content::{self, DotFiles, Except, Given, Most};
 use crate::output::{Details, Format, Table};
 use crate::problem::Problem;
 use crate::spec::static_name;
@@ -158,7 +158,9 @@ async fn put(session: &Session, what: &Deploy) -> Result<ContentRef> {
     };
     let caches = session.cache.clone().filter(|_| !what.no_cache);
     let (asked, memories) = (given.clone(), caches.clone());
-    let found = spawn_blocking(move || content::find(&asked, memories.as_deref())).await??;
+    let most = Most::of(limits.content_files_max);
+    let find = move || content::find(&asked, memories.as_deref(), &most);
+    let found = spawn_blocking(find).await??;
     upload::upload(&session.client, (given, caches), found, &limits).await
 }
 

@@ -5,6 +5,7 @@ use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use folio_model::{EntryName, TreePath};
@@ -20,7 +21,41 @@ pub(crate) struct Walked {
     pub(super) root: Directory,
     /// The files of all levels.
     pub(super) files: Vec<Found>,
+    /// How many files there may be.
+    most: Most,
+    /// The files before those that count.
+    before: usize,
 }
+
+/// How many files a directory may have. Until the server said so, as many as there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Most(Arc<AtomicU64>);
+
+impl Default for Most {
+    fn default() -> Self {
+        Self::of(u64::MAX)
+    }
+}
+
+impl Most {
+    pub(crate) fn of(files: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(files)))
+    }
+
+    /// Says it to a walk that began already.
+    pub(crate) fn set(&self, files: u64) {
+        self.0.store(files, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// There are more files than the server takes. The others were not looked at.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {0} files")]
+struct TooMany(u64);
 
 /// What is to be in one directory of a selection.
 #[derive(Debug)]
@@ -146,26 +181,28 @@ impl Walked {
     pub(super) fn file(name: EntryName, about: &Metadata) -> Self {
         let files = vec![found(name.to_string(), about)];
         let root = Directory { path: String::new(), entries: vec![(name, Entry::File(0))] };
-        Self { root, files }
+        Self { root, files, ..Self::default() }
     }
 
     /// Everything below a directory, but for what is left out.
-    pub(super) fn directory(root: &Path, except: Option<&Except>) -> Result<Self> {
-        let mut walked = Self::default();
-        walked.root = walked.below(root, String::new(), except)?;
+    pub(super) fn directory(root: &Path, except: Option<&Except>, most: &Most) -> Result<Self> {
+        let mut walked = Self { most: most.clone(), ..Self::default() };
+        let below = walked.below(root, String::new(), except);
+        walked.root = below.map_err(|error| refused(root, error))?;
         Ok(walked)
     }
 
     /// Files and directories of anywhere, each under a name of its own below one of the named directories. Those that
     /// cannot be published are empty, and told of by their places.
-    pub(super) fn selection(chosen: &[Chosen]) -> (Self, Vec<(usize, anyhow::Error)>) {
-        let (mut walked, mut unfit) = (Self::default(), Vec::new());
-        for (place, chosen) in chosen.iter().enumerate() {
-            let directory = walked.chosen(chosen).unwrap_or_else(|error| {
-                unfit.push((place, error));
-                Directory { path: chosen.name.to_string(), entries: Vec::new() }
+    pub(super) fn selection(chosen: &[Chosen], most: &Most) -> (Self, Vec<(usize, anyhow::Error)>) {
+        let (mut walked, mut unfit) = (Self { most: most.clone(), ..Self::default() }, Vec::new());
+        for (at, one) in chosen.iter().enumerate() {
+            walked.before = walked.files.len();
+            let directory = walked.chosen(one).unwrap_or_else(|error| {
+                unfit.push((at, refused(place(one), error)));
+                Directory { path: one.name.to_string(), entries: Vec::new() }
             });
-            walked.root.entries.push((chosen.name.clone(), Entry::Directory(directory)));
+            walked.root.entries.push((one.name.clone(), Entry::Directory(directory)));
         }
         (walked, unfit)
     }
@@ -184,7 +221,7 @@ impl Walked {
                 Entry::Directory(below)
             } else if about.is_file() {
                 let at = self.files.len();
-                self.files.push(Found { from: Some(from.clone()), ..found(path, about) });
+                self.add(Found { from: Some(from.clone()), ..found(path, about) })?;
                 Entry::File(at)
             } else {
                 return Err(special(from, about));
@@ -192,6 +229,14 @@ impl Walked {
             directory.entries.push((item.clone(), entry));
         }
         Ok(directory)
+    }
+
+    /// Adds a file, if there may be one more.
+    fn add(&mut self, file: Found) -> Result<(), TooMany> {
+        self.files.push(file);
+        let most = self.most.get();
+        let count = (self.files.len() - self.before) as u64;
+        if count > most { Err(TooMany(most)) } else { Ok(()) }
     }
 
     fn below(
@@ -219,7 +264,7 @@ impl Walked {
                 return Err(special(&entry.path(), &about));
             }
             entries.push((name, Entry::File(self.files.len())));
-            self.files.push(found(path, &about));
+            self.add(found(path, &about))?;
         }
         // Only now, so that no more than one directory is open at a time.
         for (name, directory, path) in deeper {
@@ -227,6 +272,30 @@ impl Walked {
         }
         Ok(Directory { path, entries })
     }
+}
+
+/// Where the files of a directory of a selection are.
+pub(super) fn place(chosen: &Chosen) -> &Path {
+    match &chosen.items[..] {
+        [only] => &only.from,
+        [first, ..] => first.from.parent().unwrap_or(&first.from),
+        [] => Path::new(""),
+    }
+}
+
+fn refused(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(TooMany(most)) => too_many(path, *most),
+        None => error,
+    }
+}
+
+/// A directory has more files than the server takes, however many those are.
+pub(super) fn too_many(path: &Path, most: u64) -> anyhow::Error {
+    let path = path.display();
+    let problem =
+        Problem::new(format!("`{path}` has more than {most} files, the server takes no more"));
+    problem.hint("leave out what is not needed, or raise the limit of the server").into()
 }
 
 fn found(path: String, about: &Metadata) -> Found {

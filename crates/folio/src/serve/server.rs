@@ -155,9 +155,11 @@ impl Server {
                 let canaries = self.folio.run_canaries(told());
                 let executions = self.folio.run_executions(told());
                 let jobs = self.folio.run_jobs(told());
-                let (timers, messages, watches, canaries, executions, jobs) =
-                    tokio::join!(timers, messages, watches, canaries, executions, jobs);
-                timers.and(messages).and(watches).and(canaries).and(executions).and(jobs)
+                let expiry = self.folio.run_expiry(told());
+                let (timers, messages, watches, canaries, executions, jobs, expiry) =
+                    tokio::join!(timers, messages, watches, canaries, executions, jobs, expiry);
+                let calls = timers.and(messages).and(watches).and(executions).and(jobs);
+                calls.and(canaries).and(expiry)
             });
             let ((), (), built, started) = tokio::join!(control, gateway, builds, started);
             built.and(started)

@@ -125,7 +125,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::content::{self, Given};
+    use crate::content::{self, Given, Most};
 
     fn planned(root: &Path) -> Plan {
         for (path, text) in [("a", "a"), ("b", "b"), ("deep/c", "c"), ("deep/er/d", "d")] {
@@ -134,7 +134,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let given = Given::Files(root.to_owned());
-        content::find(&given, None).unwrap().plan(&Limits::default()).unwrap().1
+        content::find(&given, None, &Most::default()).unwrap().plan(&Limits::default()).unwrap().1
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::{GUESS_BYTES_MAX, guess, is_outdated, missing, send_and_learn};
 use crate::client::Client;
-use crate::content::{self, Extent, Given, Lesson, Plan, Selection, Trust};
+use crate::content::{self, Extent, Given, Lesson, Most, Plan, Selection, Trust};
 
 /// Content under its name. Nothing of it is sent before [`Self::send`].
 pub(crate) struct Pending<T> {
@@ -28,7 +28,8 @@ type Again<T> = Arc<dyn Fn() -> Result<(T, Plan)> + Send + Sync>;
 /// Names an archive.
 pub(crate) async fn name_archive(path: PathBuf, limits: &Limits) -> Result<Pending<ContentRef>> {
     let (given, limits) = (Given::Files(path), *limits);
-    let plan = move || content::find(&given, None)?.plan(&limits);
+    let plan =
+        move || content::find(&given, None, &Most::of(limits.content_files_max))?.plan(&limits);
     let again: Again<ContentRef> = Arc::new(plan);
     let first = Arc::clone(&again);
     let (name, plan) = spawn_blocking(move || first()).await??;

@@ -9,7 +9,7 @@ use folio_model::Digest;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::content::{Extent, Given, Lesson, Plan, find};
+use crate::content::{Extent, Given, Lesson, Most, Plan, find};
 use crate::memory::{FILES_MAX, TICK, TICK_OF_SECONDS};
 
 /// A moment long after every file of the test was written.
@@ -45,7 +45,7 @@ fn remembered(stamp: Stamp, began: i128) -> Cache {
 
 /// Plans as if everything had happened long ago, and remembers.
 fn plan(tree: &Path, caches: &Path) -> Plan {
-    let mut found = find(&Given::Files(tree.to_owned()), Some(caches)).unwrap();
+    let mut found = find(&Given::Files(tree.to_owned()), Some(caches), &Most::default()).unwrap();
     if let crate::content::Found::Directory { memory: Some(memory), .. } = &mut found {
         memory.began = LATER;
     }
@@ -128,7 +128,11 @@ fn only_what_changed_is_planned_again() {
 
 /// Plans without remembering.
 fn whole(tree: &Path) -> Plan {
-    find(&Given::Files(tree.to_owned()), None).unwrap().plan(&Limits::default()).unwrap().1
+    find(&Given::Files(tree.to_owned()), None, &Most::default())
+        .unwrap()
+        .plan(&Limits::default())
+        .unwrap()
+        .1
 }
 
 #[test]
@@ -161,7 +165,8 @@ fn a_file_is_hashed_when_it_is_sent_and_afresh_means_all_are() {
     fs::write(tree.join("new"), "old").unwrap();
     let new = planned.nodes.iter().find(|node| node.digest == Digest::of(b"new")).unwrap();
     assert!(new.read().unwrap_err().is::<crate::content::Changed>());
-    let found = find(&Given::Files(tree.clone()), Some(&caches)).unwrap().afresh();
+    let found =
+        find(&Given::Files(tree.clone()), Some(&caches), &Most::default()).unwrap().afresh();
     let (_, afresh) = found.plan(&Limits::default()).unwrap();
     assert_eq!((afresh.extent, afresh.roots), (Extent::Whole, whole(&tree).roots));
 }
