@@ -20,6 +20,9 @@ use crate::request::Caller;
 /// changes the rules has that long to see with a dry run what they would take, and to keep it.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
 
+/// How long changes are waited for, so that all apps are not looked at once for each of many.
+const REST: Duration = Duration::from_secs(1);
+
 /// Why an app is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Because {
@@ -41,8 +44,8 @@ struct Ruled {
 }
 
 impl Folio {
-    /// Expires what is due until told to stop: what is over its budget of bytes after every release, and everything every ten
-    /// minutes.
+    /// Expires what is due until told to stop: what is over its budget of bytes within a second of the release that made it so,
+    /// and everything every ten minutes.
     pub async fn run_expiry(&self, shutdown: impl Future<Output = ()>) -> Result<(), StoreError> {
         let (mut head, mut looked, mut because) = (self.head(), Looked::new(), Because::Released);
         tokio::pin!(shutdown);
@@ -57,6 +60,12 @@ impl Folio {
                 _ = head.changed() => Because::Released,
                 _ = again.tick() => Because::Time,
             };
+            if because == Because::Released {
+                tokio::select! {
+                    () = &mut shutdown => return Ok(()),
+                    () = tokio::time::sleep(REST) => {}
+                }
+            }
         }
     }
 
