@@ -120,11 +120,8 @@ impl<'a> Builder<'a> {
 
     /// Says one more thing that the change does.
     pub(crate) fn say_too(&mut self, message: &str) {
-        let before = match self.change.message.as_str() {
-            "" => String::new(),
-            said => format!("{said}; "),
-        };
-        self.change.message = before + message;
+        let said = Some(self.change.message.as_str()).filter(|said| !said.is_empty());
+        self.change.message = said.into_iter().chain([message]).collect::<Vec<_>>().join("; ");
     }
 
     /// Gives the app version an id that was drawn for it and for what it holds.

@@ -456,14 +456,9 @@ impl Rows {
     /// The trees a snapshot holds, or the package it froze.
     fn trees(&self, snapshot: Digest) -> impl Iterator<Item = Digest> {
         let own = self.snapshots.get(&snapshot);
-        let pinned = own.and_then(|snapshot| match snapshot {
-            Snapshot::Function(spec) => self.snapshots.get(&spec.package.snapshot),
-            Snapshot::Package(_)
-            | Snapshot::Environment(_)
-            | Snapshot::Trigger(_)
-            | Snapshot::Config(_)
-            | Snapshot::Secret(_)
-            | Snapshot::Static(_) => None,
+        let pinned = own.and_then(|snapshot| {
+            let Snapshot::Function(spec) = snapshot else { return None };
+            self.snapshots.get(&spec.package.snapshot)
         });
         let both = own.into_iter().chain(pinned);
         both.flat_map(Snapshot::contents).map(|content| content.tree)
