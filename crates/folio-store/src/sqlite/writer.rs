@@ -21,6 +21,7 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::error::{failure, is_io};
+use super::fold::Fold;
 use super::log::LogRoom;
 use super::session::Session;
 
@@ -49,9 +50,10 @@ impl Writer {
     /// Starts the thread, which owns the connection from then on.
     pub(crate) fn start(conn: Connection) -> Result<Self, StoreError> {
         let (jobs, waiting) = mpsc::channel();
+        let fold = Fold::start(conn.path().map_or(Path::new(""), Path::new))?;
         let thread = thread::Builder::new()
             .name("folio-writer".to_owned())
-            .spawn(move || serve(&Session::new(conn), &waiting))
+            .spawn(move || serve(&Session::new(conn), fold, &waiting))
             .map_err(|error| StoreError::failed("start the writer", error))?;
         let places = Arc::new(Semaphore::new(WAITING_MAX));
         Ok(Self { jobs: Mutex::new(Some(jobs)), places, thread: Mutex::new(Some(thread)) })
@@ -222,7 +224,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or_default())
 }
 
-fn serve(session: &Session, waiting: &Receiver<Box<dyn Work>>) {
+fn serve(session: &Session, mut fold: Fold, waiting: &Receiver<Box<dyn Work>>) {
     let mut group = Vec::new();
     let mut expected = 1;
     let mut room = LogRoom::of(session.path().map_or(Path::new(""), Path::new));
@@ -235,8 +237,10 @@ fn serve(session: &Session, waiting: &Receiver<Box<dyn Work>>) {
         group.extend(waiting.try_iter().take(GROUP_MAX));
         expected = callers(&group) + callers(&answered);
         answer(answered, committed);
+        fold.keep(session);
         room.keep();
     }
+    drop(fold);
     if let Err(error) = session.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "The log was not folded into the database; the next start does it");
     }
