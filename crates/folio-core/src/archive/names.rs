@@ -122,4 +122,14 @@ mod tests {
         check(".", Kind::File, None);
         assert!(path(b"a\xff", Kind::File).is_err());
     }
+
+    #[test]
+    fn an_endless_path_is_told_shortly() {
+        let long = "a".repeat(5000);
+        for text in [long.clone(), format!("{}a", "b/".repeat(5000)), format!("{long}\n")] {
+            let told = path(text.as_bytes(), Kind::File).unwrap_err().to_string();
+            assert!(told.len() < 400, "{told}");
+            assert!(told.contains('…'), "{told}");
+        }
+    }
 }
