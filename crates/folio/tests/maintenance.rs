@@ -51,9 +51,8 @@ fn a_backup_of_a_running_server_restores_everything() {
 fn backups_are_whole_while_others_write_and_sweep() {
     const WRITES: usize = 30;
     let session = filled_with(&["--grace", "0s"]);
-    let left = AtomicUsize::new(WRITES);
+    let (left, over) = (AtomicUsize::new(WRITES), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let over = AtomicBool::new(false);
         scope.spawn(|| {
             let _over = Over(&over);
             while let Ok(at) = left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
