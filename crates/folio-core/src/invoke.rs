@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::logs::{Printer, Stream};
 use crate::measure::{self, Meter};
 use crate::ports::runtime::{Call, CallError, Invoke, Plan, RequestId, Scale};
-use crate::ports::{Body, BodyError, StoreError};
+use crate::ports::{Body, BodyError, HEALING, StoreError};
 use crate::request::Caller;
 use crate::serving::{Meaning, Shown, Unresolved};
 use crate::{Class, Code, Explain, Folio, token};
@@ -85,6 +85,9 @@ fn told(function: &folio_model::Name, error: &CallError) -> String {
         CallError::Load(why) => {
             format!("the code of function `{function}` could not be loaded: {why}")
         }
+        CallError::Damaged(why) => {
+            format!("the code of function `{function}` cannot be read: {why}")
+        }
         CallError::Failed => format!("function `{function}` failed"),
         CallError::Timeout(after) => {
             format!("function `{function}` did not answer within {} ms", after.as_millis())
@@ -103,6 +106,7 @@ impl Explain for CallError {
     fn code(&self) -> Code {
         match self {
             Self::Load(_) => Code("function_load_failed"),
+            Self::Damaged(_) => Code("corrupt"),
             Self::Failed => Code("function_failed"),
             Self::Timeout(_) => Code("function_timeout"),
             Self::Crashed(_) => Code("function_crashed"),
@@ -120,6 +124,7 @@ impl Explain for CallError {
             Self::Timeout(_) => Class::Late,
             Self::Busy | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
             Self::Body(_) => Class::Invalid,
+            Self::Damaged(_) => Class::Broken,
             Self::Load(_) | Self::Failed | Self::Crashed(_) | Self::Garbled(_) | Self::Loop(_) => {
                 Class::Failed
             }
@@ -131,6 +136,7 @@ impl Explain for CallError {
             Self::Load(_) | Self::Failed | Self::Crashed(_) => {
                 "`folio fn logs` shows what the function printed"
             }
+            Self::Damaged(_) => HEALING,
             Self::Timeout(_) => {
                 "give it longer with --fntimeout, or see its log for what it waits for"
             }
@@ -190,9 +196,10 @@ impl Folio {
 
     /// Has a function's log say why a request got no answer, where its code cannot have said it.
     fn tell_why(&self, plan: &Plan, id: RequestId, why: &CallError) {
-        if let (CallError::Load(_) | CallError::Crashed(_), Some(running)) =
-            (why, self.serving.running())
-        {
+        let (CallError::Load(_) | CallError::Damaged(_) | CallError::Crashed(_)) = why else {
+            return;
+        };
+        if let Some(running) = self.serving.running() {
             let printer = Printer { request: Some(id), worker: None };
             let now = self.clock.now();
             running.logs.add(plan, now, Stream::System, printer, &why.to_string());

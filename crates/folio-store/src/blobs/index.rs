@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 pub(crate) type PackId = i64;
 
 /// Where a node lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// The pack.
     pub(crate) pack: PackId,

@@ -1,6 +1,8 @@
 //! Both stores against the conformance suite, and what only this implementation can show: damage, crashes
 //! between steps, and a suite that notices an index which forgets.
 
+mod files;
+mod healing;
 mod races;
 
 use std::ops::Range;
