@@ -142,6 +142,8 @@ async fn missing(client: &Client, plan: &Plan, limits: &Limits) -> Result<HashSe
 #[serde(rename_all = "camelCase")]
 struct Question<'a> {
     digests: &'a [Digest],
+    // Said only where it is wanted: an older server does not know the word.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     read_back: bool,
 }
 
