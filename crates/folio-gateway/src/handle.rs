@@ -11,7 +11,7 @@ use folio_core::invoke::Ran;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId};
 use folio_core::{Folio, release};
-use folio_model::{Access, RuntimeKind};
+use folio_model::Access;
 use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, UPGRADE};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -350,7 +350,7 @@ fn take_upgrade(
     if !asked || wanted.as_bytes().eq_ignore_ascii_case(b"h2c") {
         return Ok(None);
     }
-    if plan.spec.runtime == RuntimeKind::Command {
+    if plan.is_served() {
         let client = parts.extensions.remove::<OnUpgrade>();
         return Ok(client.map(|client| (client, wanted.clone())));
     }

@@ -176,7 +176,7 @@ impl Problem {
     pub(crate) fn no_upgrade() -> Self {
         let message = "the function's environment cannot take over a connection";
         Self::new(Code("upgrade_refused"), Class::Invalid, message)
-            .hint("only `command` environments can speak WebSocket")
+            .hint("only a server that stays can speak WebSocket: a `command` environment, or `serve:NAME` as the entry point")
     }
 
     /// Where a route leads to nothing that can be called.
