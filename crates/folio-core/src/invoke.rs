@@ -94,6 +94,9 @@ fn told(function: &folio_model::Name, error: &CallError) -> String {
             format!("the answer of function `{function}` makes no sense: {why}")
         }
         CallError::Busy => format!("all workers of function `{function}` are busy"),
+        CallError::Full => {
+            format!("the server has no place for another worker of function `{function}`")
+        }
         CallError::Unavailable(why) => format!("function `{function}` cannot run here: {why}"),
         CallError::Loop(_) | CallError::Body(_) | CallError::Stopping => error.to_string(),
     }
@@ -108,6 +111,7 @@ impl Explain for CallError {
             Self::Crashed(_) => Code("function_crashed"),
             Self::Garbled(_) => Code("function_garbled"),
             Self::Busy => Code("function_busy"),
+            Self::Full => Code("server_full"),
             Self::Loop(_) => Code("call_loop"),
             Self::Unavailable(_) => Code("environment_unavailable"),
             Self::Body(_) => Code("request_body_broken"),
@@ -118,7 +122,7 @@ impl Explain for CallError {
     fn class(&self) -> Class {
         match self {
             Self::Timeout(_) => Class::Late,
-            Self::Busy | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
+            Self::Busy | Self::Full | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
             Self::Body(_) => Class::Invalid,
             Self::Load(_) | Self::Failed | Self::Crashed(_) | Self::Garbled(_) | Self::Loop(_) => {
                 Class::Failed
@@ -134,10 +138,15 @@ impl Explain for CallError {
             Self::Timeout(_) => {
                 "give it longer with --fntimeout, or see its log for what it waits for"
             }
-            Self::Garbled(_) => "see which answers its environment understands",
+            Self::Garbled(_) => {
+                "its log says what makes no sense; see which answers its environment understands"
+            }
             Self::Busy => "try again, or allow more workers with --maxscale",
+            Self::Full => "try again, or have the operator raise `workersMax`",
             Self::Loop(_) => "see its log for who calls whom",
-            Self::Unavailable(_) => "`folio status` shows what this host can run",
+            Self::Unavailable(_) => {
+                "`folio status` shows what this host enforces; programs are found with `folio serve --command-directory`"
+            }
             Self::Body(_) => "send the whole body, within its limit",
             Self::Stopping => "try again",
         };

@@ -74,6 +74,7 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
         (CallError::Crashed("x".to_owned()), "function_crashed"),
         (CallError::Garbled("x".to_owned()), "function_garbled"),
         (CallError::Busy, "function_busy"),
+        (CallError::Full, "server_full"),
         (CallError::Unavailable("x".to_owned()), "environment_unavailable"),
         (CallError::Body("x".to_owned()), "request_body_broken"),
         (CallError::Stopping, "server_stopping"),

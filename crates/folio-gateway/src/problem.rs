@@ -193,6 +193,7 @@ impl Problem {
             CallError::Crashed(_) => "the function's worker ended before it answered",
             CallError::Garbled(_) => "the function's answer makes no sense",
             CallError::Busy => "all workers of the function are busy",
+            CallError::Full => "the server has no place for another worker of the function",
             CallError::Loop(_) => "functions called one another too often to answer this request",
             CallError::Unavailable(_) => "the function's environment cannot run here",
             CallError::Body(_) => "the body of the request broke off",
@@ -200,8 +201,13 @@ impl Problem {
         };
         let problem = Self::new(error.code(), error.class(), message);
         let problem = match error {
-            CallError::Busy | CallError::Stopping => problem.hint("try again"),
-            CallError::Load(_) | CallError::Failed | CallError::Crashed(_) => {
+            CallError::Busy | CallError::Full | CallError::Stopping => problem.hint("try again"),
+            CallError::Load(_)
+            | CallError::Failed
+            | CallError::Crashed(_)
+            | CallError::Garbled(_)
+            | CallError::Timeout(_)
+            | CallError::Unavailable(_) => {
                 problem.hint("the function's log has more, under the id of this request")
             }
             CallError::Body(_) => problem.closing(),
@@ -339,6 +345,7 @@ mod tests {
             (CallError::Crashed(text()), 502),
             (CallError::Garbled(text()), 502),
             (CallError::Busy, 429),
+            (CallError::Full, 503),
             (CallError::Loop(9), 508),
             (CallError::Unavailable(text()), 503),
             (CallError::Body(text()), 400),

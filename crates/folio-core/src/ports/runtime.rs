@@ -197,6 +197,9 @@ pub enum CallError {
     /// All workers are busy and the queue is full.
     #[error("all workers of the function are busy")]
     Busy,
+    /// The server has no place for another worker.
+    #[error("the server has no place for another worker")]
+    Full,
     /// Functions called one another too often.
     #[error("functions called one another {0} times to answer one request")]
     Loop(u32),
