@@ -321,6 +321,7 @@ fn status(answer: &Result<http::Response<Body>, CallError>) -> u16 {
     match answer {
         Ok(answer) => answer.status().as_u16(),
         Err(CallError::Body(_)) => 400,
+        Err(CallError::Busy) => 429,
         Err(_) => 500,
     }
 }

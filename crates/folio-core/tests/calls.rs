@@ -89,7 +89,7 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
     assert_eq!((hello.function.as_str(), hello.version.as_str()), ("hello", "v1"));
     assert_eq!(hello.environment.as_str(), "nodejs");
     assert_eq!(hello.measured.requests, count);
-    assert_eq!((hello.measured.client_errors, hello.measured.server_errors), (1, count - 1));
+    assert_eq!((hello.measured.client_errors, hello.measured.server_errors), (2, count - 2));
     assert_eq!(hello.measured.active, 0);
 }
 
