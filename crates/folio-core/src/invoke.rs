@@ -199,9 +199,15 @@ impl Folio {
 
     /// Has a function's log say why a request got no answer, where its code cannot have said it.
     fn tell_why(&self, plan: &Plan, id: RequestId, why: &CallError) {
-        if let (CallError::Load(_) | CallError::Crashed(_), Some(running)) =
-            (why, self.serving.running())
-        {
+        let told = matches!(
+            why,
+            CallError::Load(_)
+                | CallError::Crashed(_)
+                | CallError::Garbled(_)
+                | CallError::Timeout(_)
+                | CallError::Unavailable(_)
+        );
+        if let Some(running) = self.serving.running().filter(|_| told) {
             let printer = Printer { request: Some(id), worker: None };
             let now = self.clock.now();
             running.logs.add(plan, now, Stream::System, printer, &why.to_string());

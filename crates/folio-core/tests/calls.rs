@@ -94,6 +94,28 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
 }
 
 #[tokio::test]
+async fn the_log_says_why_there_is_no_answer() {
+    let running = running().await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    let failures = [
+        CallError::Load("no such file".to_owned()),
+        CallError::Crashed("out of memory".to_owned()),
+        CallError::Garbled("no status".to_owned()),
+        CallError::Timeout(Duration::from_secs(7)),
+        CallError::Unavailable("no such program".to_owned()),
+    ];
+    for failure in failures {
+        let told = failure.to_string();
+        *running.stub.failure.lock().unwrap() = Some(failure);
+        refused(running.answers("hello").await);
+        let name = "hello".parse().unwrap();
+        let logs = running.world.folio.function_logs(&app(), &name, 0, None).await.unwrap();
+        let line = logs.lines.last().unwrap();
+        assert!(line.text.contains(&told) && line.request.is_some(), "{told}: {line:?}");
+    }
+}
+
+#[tokio::test]
 async fn functions_call_those_of_their_own_app_only() {
     let running = running().await;
     let world = &running.world;
