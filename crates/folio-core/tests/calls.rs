@@ -173,4 +173,15 @@ async fn logs_and_status_tell_what_runs() {
     running.world.version(&function("hello"), "one", "v1").await;
     let logs = folio.function_logs(&app(), &"hello".parse().unwrap(), 0, None).await.unwrap();
     assert!(logs.lines.is_empty() && logs.more.is_some());
+    let printed = async |at: &str| {
+        let at = at.parse().unwrap();
+        folio.printed_by(&app(), &"hello".parse().unwrap(), at).await
+    };
+    for at in ["1", "v1", "latest"] {
+        assert_eq!(printed(at).await.unwrap(), "v1");
+    }
+    assert_eq!(printed("draft").await.unwrap(), "draft");
+    for at in ["2", "v2"] {
+        assert_eq!(refused(printed(at).await.map(|_| ())).0, "version_not_found", "{at}");
+    }
 }
