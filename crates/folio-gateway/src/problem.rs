@@ -336,6 +336,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_status_of_its_own_is_in_the_documentation() {
+        let page = include_str!("../../../docs/running.md");
+        for (code, status) in BY_CODE {
+            let (link, status) = (format!("(errors/{}.md)", code.0), status.as_u16().to_string());
+            let mut rows =
+                page.lines().filter(|line| line.starts_with('|') && line.contains(&link));
+            let told = rows.any(|row| row.split('|').nth(1).is_some_and(|at| at.contains(&status)));
+            assert!(told, "{} with {status}", code.0);
+        }
+    }
+
+    #[test]
     fn every_way_not_to_answer_has_its_status() {
         let text = String::new;
         let table = [
