@@ -191,7 +191,7 @@ impl http_body::Body for Download {
                 streams::nothing_yet();
                 Poll::Pending
             }
-            ended => ended,
+            ended @ Poll::Ready(_) => ended,
         }
     }
 

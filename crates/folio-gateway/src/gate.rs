@@ -47,7 +47,6 @@ pub(crate) struct Gate<S> {
 }
 
 /// Follows what is spoken.
-#[expect(clippy::large_enum_variant, reason = "there is one for each connection, which is larger")]
 enum Spoken {
     Http1(Framing),
     Http2 { read: Frames, written: Frames },

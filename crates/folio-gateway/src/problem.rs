@@ -211,7 +211,7 @@ impl Problem {
                 problem.hint("the function's log has more, under the id of this request")
             }
             CallError::Body(_) => problem.closing(),
-            _ => problem,
+            CallError::Loop(_) => problem,
         };
         Self { detail: Some(error.to_string()), ..problem }
     }
