@@ -16,6 +16,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("cmp", "diffutils"),
     ("tar", "tar"),
+    ("unzip", "unzip"),
     ("curl", "curl"),
     // Triggers of messages are tested with a real server.
     ("nats-server", "nats-server"),
@@ -45,6 +46,10 @@ fn clients() -> Result<()> {
     if place.join("bin/openstack").is_file() {
         return Ok(());
     }
+    // Debian keeps what makes such an environment apart from Python.
+    if run::output(&Program::new("python3", &["-c", "import ensurepip, venv"])).is_err() {
+        install_packages(BTreeSet::from(["python3-venv"]))?;
+    }
     let text = run::text(&place)?;
     run::say(&format!("installing {} in {text}", CLIENTS.join(", ")));
     run::stream(&Program::new("python3", &["-m", "venv", "--clear", text]))?;
@@ -56,11 +61,14 @@ fn clients() -> Result<()> {
 
 /// Installs what is missing. Only root can; anyone else is told what to run.
 pub(crate) fn install(needed: &[(&str, &'static str)]) -> Result<()> {
-    let missing = missing(needed, &directories());
-    if missing.is_empty() {
+    install_packages(missing(needed, &directories()))
+}
+
+fn install_packages(packages: BTreeSet<&str>) -> Result<()> {
+    if packages.is_empty() {
         return Ok(());
     }
-    let packages = Vec::from_iter(missing);
+    let packages = Vec::from_iter(packages);
     let install = [&["install", "--yes", "--no-install-recommends"], &packages[..]].concat();
     if !is_root()? {
         bail!(advice(&packages, &Program::new("apt-get", &install)));

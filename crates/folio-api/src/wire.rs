@@ -329,6 +329,9 @@ pub(crate) struct Undo {
 pub(crate) struct Wanted {
     /// The digests of the nodes.
     pub(crate) digests: Vec<Digest>,
+    /// Read back what is stored of them and below them first. What is damaged is missing, too.
+    #[serde(default)]
+    pub(crate) read_back: bool,
 }
 
 /// How far a build is, and what it printed.
@@ -415,25 +418,7 @@ impl<T> Page<T> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Checked {
     /// Everything that does not read back as it was written.
-    pub(crate) damage: Vec<Damage>,
-}
-
-/// Something that does not read back as it was written.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Damage {
-    /// What is damaged.
-    what: String,
-    /// The node that cannot be read, if one is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<Digest>,
-}
-
-impl From<folio_core::ports::Damage> for Damage {
-    fn from(damage: folio_core::ports::Damage) -> Self {
-        let folio_core::ports::Damage { what, digest } = damage;
-        Self { what, digest }
-    }
+    pub(crate) damage: Vec<folio_core::sweep::Finding>,
 }
 
 impl Wire for About {}

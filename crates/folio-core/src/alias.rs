@@ -2,8 +2,8 @@
 //! itself, and every move says what it expects to leave.
 
 use folio_model::{
-    Alias, FULL_WEIGHT, Kind, Name, Place, Pointer, Share, Unit, UnitKey, VersionId, Weights,
-    WeightsError, percent,
+    Alias, FULL_WEIGHT, Kind, Name, Place, Pointer, Qualifier, Share, Unit, UnitKey, VersionId,
+    Weights, WeightsError, percent,
 };
 
 use crate::builder::Builder;
@@ -50,13 +50,17 @@ pub enum Error {
     },
     /// The name is a version's id.
     #[error(
-        "`{alias}` is the id of a version of function `{function}`; ids and aliases share one namespace"
+        "`{alias}` {} the id of a version of function `{function}`; ids and aliases share one namespace{}",
+        if *.survives { "is" } else { "was" },
+        if *.survives { "" } else { ", and ids are never used again" }
     )]
     IsVersion {
         /// The function.
         function: Name,
         /// The alias.
         alias: VersionId,
+        /// Whether that version is still there.
+        survives: bool,
     },
     /// Packages have none.
     #[error("package `{0}` cannot have aliases; functions do")]
@@ -190,7 +194,7 @@ impl Explain for Error {
 
     fn referrers(&self) -> Vec<Referrer> {
         match self {
-            Self::IsVersion { function, alias } => {
+            Self::IsVersion { function, alias, survives: true } => {
                 vec![Referrer { kind: "version".to_owned(), name: format!("{function}@{alias}") }]
             }
             Self::InUse { referrers, .. } => referrers.clone(),
@@ -344,7 +348,7 @@ pub(crate) fn expected(
     match (expect, found) {
         (Expect::Absent, Some(_)) => Err(Error::Exists { function, alias: name }),
         (Expect::Absent, None) => match state.version_by_id(unit.uid, alias)? {
-            Some(_) => Err(Error::IsVersion { function, alias: name }),
+            Some((_, survives)) => Err(Error::IsVersion { function, alias: name, survives }),
             None => Ok(None),
         },
         (Expect::Present, Some(found)) => Ok(Some(found)),
@@ -368,6 +372,10 @@ pub(crate) fn weigh(
     targets: &[AliasTarget],
 ) -> Result<Weights, Error> {
     let share = |target: &AliasTarget| {
+        if target.version == Qualifier::Draft {
+            let (kind, name) = (unit.key.kind, unit.key.name.clone());
+            return Err(resolve::Error::IsDraft { kind, name }.into());
+        }
         let version = resolve::version(state, unit, &target.version)?;
         if let Some(unready) = Unready::of(state, unit, &version)? {
             return Err(unready.into());

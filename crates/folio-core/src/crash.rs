@@ -6,7 +6,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every point, in the order a publish passes them, then sweep, backup, migration, rewriting and the queue.
+/// Every point, in the order a publish passes them, then sweep, files beside the database, backup and restore, migration,
+/// rewriting and the queue.
 pub const POINTS: &[&str] = &[
     "blob.packed",
     "blob.written",
@@ -21,6 +22,10 @@ pub const POINTS: &[&str] = &[
     "sweep.committed",
     "sweep.unlinked",
     "token.written",
+    "key.written",
+    "authority.written",
+    "copy.made",
+    "copy.named",
     "migrate.step",
     "rewrite.body",
     "rewrite.noted",

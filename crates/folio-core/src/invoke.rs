@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::logs::{Printer, Stream};
 use crate::measure::{self, Meter};
 use crate::ports::runtime::{Call, CallError, Invoke, Plan, RequestId, Scale};
-use crate::ports::{Body, BodyError, StoreError};
+use crate::ports::{Body, BodyError, HEALING, StoreError};
 use crate::request::Caller;
 use crate::serving::{Meaning, Shown, Unresolved};
 use crate::{Class, Code, Explain, Folio, token};
@@ -85,6 +85,9 @@ fn told(function: &folio_model::Name, error: &CallError) -> String {
         CallError::Load(why) => {
             format!("the code of function `{function}` could not be loaded: {why}")
         }
+        CallError::Damaged(why) => {
+            format!("the code of function `{function}` cannot be read: {why}")
+        }
         CallError::Failed => format!("function `{function}` failed"),
         CallError::Timeout(after) => {
             format!("function `{function}` did not answer within {} ms", after.as_millis())
@@ -106,6 +109,7 @@ impl Explain for CallError {
     fn code(&self) -> Code {
         match self {
             Self::Load(_) => Code("function_load_failed"),
+            Self::Damaged(_) => Code("corrupt"),
             Self::Failed => Code("function_failed"),
             Self::Timeout(_) => Code("function_timeout"),
             Self::Crashed(_) => Code("function_crashed"),
@@ -124,6 +128,7 @@ impl Explain for CallError {
             Self::Timeout(_) => Class::Late,
             Self::Busy | Self::Full | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
             Self::Body(_) => Class::Invalid,
+            Self::Damaged(_) => Class::Broken,
             Self::Load(_) | Self::Failed | Self::Crashed(_) | Self::Garbled(_) | Self::Loop(_) => {
                 Class::Failed
             }
@@ -135,6 +140,7 @@ impl Explain for CallError {
             Self::Load(_) | Self::Failed | Self::Crashed(_) => {
                 "`folio fn logs` shows what the function printed"
             }
+            Self::Damaged(_) => HEALING,
             Self::Timeout(_) => {
                 "give it longer with --fntimeout, or see its log for what it waits for"
             }
@@ -202,6 +208,7 @@ impl Folio {
         let told = matches!(
             why,
             CallError::Load(_)
+                | CallError::Damaged(_)
                 | CallError::Crashed(_)
                 | CallError::Garbled(_)
                 | CallError::Timeout(_)

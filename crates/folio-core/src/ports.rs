@@ -18,7 +18,7 @@ mod vault;
 pub use blobs::{About, Blobs, Damage, Encoding, Node, Stored, SweepMark, Swept, Usage};
 pub use body::{Body, BodyError};
 pub use clock::{Clock, SystemClock};
-pub use error::StoreError;
+pub use error::{HEALING, StoreError};
 pub use executions::{Begun, ExecutionFilter, Executions, TaskOf};
 pub use ledger::{
     Ledger, Look, Migrated, Page, PendingBuild, Plan, Releases, StandingBinding, StandingCanary,

@@ -5,7 +5,7 @@
 //! it can be reached, the tags on it and what is live are pointers.
 
 mod aside;
-mod contents;
+pub(crate) mod contents;
 mod due;
 mod error;
 pub(crate) mod held;

@@ -1,5 +1,7 @@
 //! Gives back the bytes nothing reaches, brings storage to its newest form, and checks that everything is whole.
 
+mod affected;
+
 use folio_model::{Digest, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,20 @@ pub struct MigrationReport {
     pub rewritten: u64,
     /// Since when everything is.
     pub done_at: Timestamp,
+}
+
+/// Something that does not read back as it was written, and what it spoils.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// What is damaged.
+    pub what: String,
+    /// The node that cannot be read, if one is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// The versions, drafts and releases that hold that node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affects: Vec<String>,
 }
 
 /// What is stored, and what a sweep removed.
@@ -83,8 +99,8 @@ impl Folio {
         }
     }
 
-    /// Reads everything back and lists what is damaged.
-    pub async fn check(&self) -> Result<Vec<Damage>, StoreError> {
+    /// Reads everything back and lists what is damaged, with what stands on it.
+    pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
         let mut damage = self.ledger.verify().await?;
         damage.extend(self.blobs.verify().await?);
         let roots = self.look(|state| state.content_roots()).await?;
@@ -94,6 +110,12 @@ impl Folio {
                 damage.push(Damage { what, digest: Some(digest) });
             }
         }
-        Ok(damage)
+        let damaged: Vec<Digest> = damage.iter().filter_map(|damage| damage.digest).collect();
+        let mut affected = self.affected(&damaged).await?;
+        let findings = damage.into_iter().map(|Damage { what, digest }| {
+            let affects = digest.and_then(|digest| affected.remove(&digest)).unwrap_or_default();
+            Finding { what, digest, affects: affects.into_iter().collect() }
+        });
+        Ok(findings.collect())
     }
 }

@@ -105,6 +105,15 @@ pub struct Uploaded {
     pub reused: u64,
 }
 
+/// How sure it has to be that nodes are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belief {
+    /// As sure as what was written once and not found damaged since.
+    Written,
+    /// All of it was read again, down to the last file.
+    ReadBack,
+}
+
 /// Which part of a package is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -117,8 +126,15 @@ pub enum Part {
 
 impl Folio {
     /// Says which of these nodes have to be uploaded. The others stay for at least the grace period.
-    pub async fn missing(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, Error> {
+    pub async fn missing(
+        &self,
+        digests: Vec<Digest>,
+        belief: Belief,
+    ) -> Result<Vec<Digest>, Error> {
         check("digests", digests.len() as u64, self.limits().batch_nodes_max)?;
+        if belief == Belief::ReadBack {
+            self.blobs.read_back(digests.clone()).await?;
+        }
         Ok(self.blobs.missing(digests).await?)
     }
 

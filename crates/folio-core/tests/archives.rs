@@ -41,6 +41,10 @@ async fn check_with(limits: &Limits, what: &str, bytes: &[u8], code: &str) {
     assert_eq!(error.code().0, code, "{what}: {error}");
     assert!(matches!(error.class(), Class::Invalid | Class::TooLarge), "{what}");
     assert!(error.hint().is_some(), "{what}");
+    let told = error.to_string();
+    let foreign =
+        ["::", "EOCD", "Unsupported(", "buffer"].into_iter().find(|word| told.contains(word));
+    assert_eq!(foreign, None, "{what}: {told}");
     assert_eq!(blobs.usage().await.unwrap().nodes, nodes, "{what} left something behind");
     assert_eq!(blobs.unpacked(digest).await.unwrap(), None, "{what}");
 }

@@ -69,6 +69,7 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
     running.world.version(&function("hello"), "one", "v1").await;
     let failures = [
         (CallError::Load("x".to_owned()), "function_load_failed"),
+        (CallError::Damaged("x".to_owned()), "corrupt"),
         (CallError::Failed, "function_failed"),
         (CallError::Timeout(Duration::from_secs(1)), "function_timeout"),
         (CallError::Crashed("x".to_owned()), "function_crashed"),

@@ -40,6 +40,9 @@ impl Blobs for Watched {
     async fn missing(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
         self.store.missing(digests).await
     }
+    async fn read_back(&self, digests: Vec<Digest>) -> Result<(), StoreError> {
+        self.store.read_back(digests).await
+    }
     async fn put(&self, nodes: Vec<Node>) -> Result<Stored, StoreError> {
         self.store.put(nodes).await
     }

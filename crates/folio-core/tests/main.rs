@@ -26,6 +26,7 @@ mod packages;
 mod publishing;
 mod reapplying;
 mod references;
+mod refusals;
 mod releases;
 mod releasing_again;
 mod routes;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use folio_core::ports::Page;
 use folio_core::request::{AliasTarget, Caller, Expect, Fields, Publish};
 use folio_core::view::{Done, Published, VersionView};
-use folio_core::{Explain, Folio, Settings, publish};
+use folio_core::{Explain, Folio, Limits, Settings, publish};
 use folio_model::{AppName, FULL_WEIGHT, Kind, UnitKey, VersionId};
 use folio_store::{MemoryIndex, MemoryLedger, PackOptions, PackStore};
 use folio_testkit::clock::TestClock;
@@ -19,11 +19,16 @@ pub(crate) struct World {
 }
 
 pub(crate) async fn world() -> World {
+    limited(Limits::default()).await
+}
+
+/// As [`world`], under other limits.
+pub(crate) async fn limited(limits: Limits) -> World {
     let clock = Arc::new(TestClock::new(1));
     let index = MemoryIndex::default();
     let options = PackOptions { grace: Duration::ZERO };
     let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.unwrap();
-    let settings = Settings { grace: Duration::ZERO, ..Settings::default() };
+    let settings = Settings { grace: Duration::ZERO, limits, ..Settings::default() };
     let folio = Folio::new(
         Arc::new(MemoryLedger::new(index)),
         Arc::new(blobs),

@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use folio_core::request::{ContentRef, Fields, Publish, Run, Start};
 use folio_core::{Caller, Folio};
 use folio_gateway::Settings;
 use folio_model::{AppName, Kind, Owner, UnitKey};
-use folio_store::{MemoryIndex, MemoryLedger, MemoryQueue, PackOptions, PackStore};
+use folio_store::DataDirectory;
 use folio_testkit::clock::TestClock;
 use folio_testkit::sample;
 use http::Response;
@@ -36,6 +37,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const CONNECTIONS: usize = 64;
+/// Who publish at the same time, so that one sync of the disk serves many.
+const PUBLISHERS: usize = 64;
 const ROUNDS: usize = 7;
 const ROUND: Duration = Duration::from_millis(1_500);
 
@@ -79,8 +82,10 @@ fn main() {
         ("10,000 routes", Size { routes: 10_000, ..few }),
         ("100,000 versions", Size { versions: 100_000, ..few }),
     ];
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     for (name, size) in sizes {
-        places.push((name, servers.block_on(gateway(&mut tasks, size))));
+        let data = directory.path().join(places.len().to_string());
+        places.push((name, servers.block_on(gateway(&mut tasks, &data, size))));
     }
     let mut rates = vec![Vec::new(); places.len()];
     let mut costs = vec![Vec::new(); places.len()];
@@ -161,23 +166,15 @@ async fn bare(tasks: &mut JoinSet<()>) -> SocketAddr {
 }
 
 /// A gateway with so many routes to a function with so many versions.
-async fn gateway(tasks: &mut JoinSet<()>, size: Size) -> SocketAddr {
+async fn gateway(tasks: &mut JoinSet<()>, directory: &Path, size: Size) -> SocketAddr {
     let clock = Arc::new(TestClock::new(7));
-    let (index, options) = (MemoryIndex::default(), PackOptions { grace: Duration::ZERO });
-    let blobs = PackStore::in_memory(index.clone(), clock.clone(), options).await.expect("a store");
-    let queue = Arc::new(MemoryQueue::default());
-    let folio = Folio::new(
-        Arc::new(MemoryLedger::new(index)),
-        Arc::new(blobs),
-        clock,
-        folio_core::Settings::default(),
-    )
-    .with_runtime(Arc::new(Hello), queue, Arc::new(Logs::new(1024)));
+    let data = DataDirectory::open(directory, clock.clone(), Duration::ZERO).await;
+    let data = data.expect("a data directory");
+    let folio =
+        Folio::new(data.ledger.clone(), data.blobs.clone(), clock, folio_core::Settings::default())
+            .with_runtime(Arc::new(Hello), data.queue.clone(), Arc::new(Logs::new(1024)));
     let caller = Caller::new("bench".parse().expect("a name"));
     folio.admit(&caller.actor, &folio.draw_token()).await.expect("the app is made");
-    let app = AppName::default_app();
-    let key =
-        UnitKey { app: app.clone(), kind: Kind::Function, name: "hello".parse().expect("a name") };
     let content = sample::file(&folio, "main.js", "hello").await;
     let mut documents = function(content);
     documents.extend((0..size.routes).map(route));
@@ -191,15 +188,30 @@ async fn gateway(tasks: &mut JoinSet<()>, size: Size) -> SocketAddr {
         rest: Rest::default(),
         others: Others::default(),
     };
+    let app = AppName::default_app();
     folio.apply(&caller, &app, wanted, Run::Real).await.expect("the routes are made");
-    for _ in 1..size.versions {
-        let publish = Publish { start: Start::Latest, ..Publish::fresh(Fields::default()) };
-        folio.publish(&caller, &key, publish).await.expect("it is published");
-    }
+    publish(&folio, &caller, size.versions - 1).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     tasks.spawn(folio_gateway::serve(listener, folio, Settings::default(), std::future::pending()));
     address
+}
+
+/// Publishes so many more versions of the function.
+async fn publish(folio: &Folio, caller: &Caller, count: usize) {
+    let name = "hello".parse().expect("a name");
+    let key = UnitKey { app: AppName::default_app(), kind: Kind::Function, name };
+    let mut publishers = JoinSet::new();
+    for publisher in 0..PUBLISHERS {
+        let (folio, caller, key) = (folio.clone(), caller.clone(), key.clone());
+        publishers.spawn(async move {
+            for _ in (publisher..count).step_by(PUBLISHERS) {
+                let publish = Publish { start: Start::Latest, ..Publish::fresh(Fields::default()) };
+                folio.publish(&caller, &key, publish).await.expect("it is published");
+            }
+        });
+    }
+    publishers.join_all().await;
 }
 
 /// The function that all routes lead to, with its package.

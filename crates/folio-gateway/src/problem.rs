@@ -188,6 +188,7 @@ impl Problem {
     pub(crate) fn call(error: &CallError) -> Self {
         let message = match error {
             CallError::Load(_) => "the function's code could not be loaded",
+            CallError::Damaged(_) => "the function's code cannot be read",
             CallError::Failed => "the function failed",
             CallError::Timeout(_) => "the function did not answer in time",
             CallError::Crashed(_) => "the function's worker ended before it answered",
@@ -203,6 +204,7 @@ impl Problem {
         let problem = match error {
             CallError::Busy | CallError::Full | CallError::Stopping => problem.hint("try again"),
             CallError::Load(_)
+            | CallError::Damaged(_)
             | CallError::Failed
             | CallError::Crashed(_)
             | CallError::Garbled(_)
@@ -352,6 +354,7 @@ mod tests {
         let text = String::new;
         let table = [
             (CallError::Load(text()), 502),
+            (CallError::Damaged(text()), 500),
             (CallError::Failed, 500),
             (CallError::Timeout(Duration::ZERO), 504),
             (CallError::Crashed(text()), 502),

@@ -323,35 +323,169 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
     use proptest::prelude::*;
 
     use super::*;
 
-    fn any_edit() -> impl Strategy<Value = Edit> {
-        let uid = UnitUid(uuid::Uuid::from_u128(7));
-        let draft = proptest::option::of(any::<[u8; 32]>().prop_map(|bytes| Draft {
-            snapshot: Digest::from_bytes(bytes),
-            uses: None,
-            archive: None,
-        }));
+    fn any_uid() -> impl Strategy<Value = UnitUid> {
+        any::<u128>().prop_map(|number| UnitUid(uuid::Uuid::from_u128(number)))
+    }
+
+    fn any_digest() -> impl Strategy<Value = Digest> {
+        any::<[u8; 32]>().prop_map(Digest::from_bytes)
+    }
+
+    fn any_number() -> impl Strategy<Value = Number> {
+        (1..=i64::MAX as u64).prop_map(|number| Number::new(number).unwrap())
+    }
+
+    fn any_key() -> impl Strategy<Value = VersionKey> {
+        (any_uid(), any_number()).prop_map(|(unit, number)| VersionKey { unit, number })
+    }
+
+    fn any_moment() -> impl Strategy<Value = Timestamp> {
+        (0..4_000_000_000_i64).prop_map(|second| Timestamp::from_second(second).unwrap())
+    }
+
+    fn any_draft() -> impl Strategy<Value = Option<Draft>> {
+        let parts = (any_digest(), option::of(any_key()), option::of(any_digest()));
+        option::of(parts.prop_map(|(snapshot, uses, archive)| Draft { snapshot, uses, archive }))
+    }
+
+    fn any_version() -> impl Strategy<Value = Version> {
+        let what = (any_number(), "v[a-z]{1,9}", any_digest());
+        let why = (any_moment(), "[a-z ]{0,9}", option::of(any_moment()));
+        (what, option::of(any_key()), option::of(any_digest()), why).prop_map(
+            |((number, id, snapshot), uses, archive, (created_at, description, described_at))| {
+                Version {
+                    number,
+                    id: id.parse().unwrap(),
+                    snapshot,
+                    uses,
+                    archive,
+                    created_at,
+                    created_by: "ada".parse().unwrap(),
+                    description,
+                    described_at,
+                }
+            },
+        )
+    }
+
+    fn any_record() -> impl Strategy<Value = BuildRecord> {
+        let content =
+            any_digest().prop_map(|tree| crate::Content { tree, layout: crate::Layout::File });
+        (option::of(content), option::of(any_digest()), option::of("[a-z ]{1,9}"), any_moment())
+            .prop_map(|(result, log, failure, at)| BuildRecord { result, log, failure, at })
+    }
+
+    fn any_unit_key() -> impl Strategy<Value = UnitKey> {
+        ("[a-z]{1,9}", "[a-zA-Z]{1,9}", proptest::sample::select(&crate::Kind::ALL[..])).prop_map(
+            |(app, name, kind)| UnitKey {
+                app: app.parse().unwrap(),
+                kind,
+                name: name.parse().unwrap(),
+            },
+        )
+    }
+
+    fn any_place() -> impl Strategy<Value = Option<Place>> {
+        let members = proptest::collection::btree_map(any_uid(), any_number(), 0..4);
+        option::of(members.prop_map(Place::Members))
+    }
+
+    fn any_move() -> impl Strategy<Value = Edit> {
+        let pointer = ("[a-z]{1,9}", "v[a-z]{1,9}").prop_map(|(app, name)| Pointer::Tag {
+            app: app.parse().unwrap(),
+            name: name.parse().unwrap(),
+        });
+        let moved = |(pointer, from, to)| Edit::Move { pointer, from, to };
+        (pointer, any_place(), any_place()).prop_map(moved)
+    }
+
+    /// Edits of units and their drafts.
+    fn any_unit_edit() -> impl Strategy<Value = Edit> {
+        let owner = ("[a-z]{1,9}", "[a-z]{1,9}").prop_map(|(uid, name)| Owner { uid, name });
+        let owner = option::of(owner);
+        let origin = proptest::sample::select(&[Origin::User, Origin::Implied][..]);
         prop_oneof![
-            (draft.clone(), draft).prop_map(move |(from, to)| Edit::SetDraft { uid, from, to }),
-            ("[a-z ]{0,5}", "[a-z ]{0,5}").prop_map(move |(from, to)| Edit::Describe {
+            (any_uid(), any_unit_key(), origin).prop_map(|(uid, key, origin)| Edit::CreateUnit {
                 uid,
-                number: Number::FIRST,
+                key,
+                origin
+            }),
+            (any_uid(), any_unit_key()).prop_map(|(uid, key)| Edit::DeleteUnit { uid, key }),
+            (any_uid(), any_unit_key()).prop_map(|(uid, key)| Edit::RestoreUnit { uid, key }),
+            (any_uid(), owner.clone(), owner).prop_map(|(uid, from, to)| Edit::Own {
+                uid,
                 from,
-                to,
-                from_at: None,
-                to_at: Some(Timestamp::UNIX_EPOCH),
+                to
+            }),
+            (any_uid(), any_draft(), any_draft()).prop_map(|(uid, from, to)| Edit::SetDraft {
+                uid,
+                from,
+                to
             }),
         ]
     }
 
+    /// Edits of versions and builds.
+    fn any_version_edit() -> impl Strategy<Value = Edit> {
+        let words = || ("[a-z ]{0,5}", option::of(any_moment()));
+        let described = (any_uid(), any_number(), words(), words());
+        prop_oneof![
+            (any_uid(), any_version(), any::<bool>())
+                .prop_map(|(uid, version, waits)| Edit::Publish { uid, version, waits }),
+            (any_uid(), any_version())
+                .prop_map(|(uid, version)| Edit::DeleteVersion { uid, version }),
+            (any_uid(), any_version())
+                .prop_map(|(uid, version)| Edit::RestoreVersion { uid, version }),
+            described.prop_map(|(uid, number, (from, from_at), (to, to_at))| {
+                Edit::Describe { uid, number, from, to, from_at, to_at }
+            }),
+            (any_digest(), option::of(any_record()), any_record(), vec(any_key(), 0..4))
+                .prop_map(|(key, from, to, readies)| Edit::Built { key, from, to, readies }),
+            (any_digest(), any_record()).prop_map(|(key, from)| Edit::Forget { key, from }),
+        ]
+    }
+
+    /// Edits of apps and tokens.
+    fn any_other_edit() -> impl Strategy<Value = Edit> {
+        let token = || {
+            ("[a-z]{1,9}", any_digest()).prop_map(|(id, secret)| {
+                let (actor, terms) = ("ada".parse().unwrap(), crate::TokenTerms::default());
+                (id, TokenRecord { secret, actor, terms })
+            })
+        };
+        prop_oneof![
+            "[a-z]{1,9}".prop_map(|app| Edit::CreateApp { app: app.parse().unwrap() }),
+            "[a-z]{1,9}".prop_map(|app| Edit::DeleteApp { app: app.parse().unwrap() }),
+            token().prop_map(|(id, token)| Edit::AddToken { id, token }),
+            token().prop_map(|(id, token)| Edit::RevokeToken { id, token }),
+        ]
+    }
+
+    fn any_edit() -> impl Strategy<Value = Edit> {
+        prop_oneof![any_unit_edit(), any_version_edit(), any_other_edit(), any_move()]
+    }
+
     proptest! {
         #[test]
-        fn taking_back_twice_is_doing_it_again(edit in any_edit()) {
-            let twice = edit.clone().inverse().and_then(Edit::inverse);
-            prop_assert_eq!(twice, Some(edit));
+        fn what_was_taken_back_can_be_done_again_and_taken_back_again(edit in any_edit()) {
+            let Some(back) = edit.clone().inverse() else {
+                // Never taken back: it is about no unit's state, or about a build that ended.
+                prop_assert_eq!(edit.unit(), None);
+                return Ok(());
+            };
+            prop_assert_eq!(back.unit(), edit.unit());
+            let again = back.clone().inverse().unwrap();
+            prop_assert_eq!(again.clone().inverse(), Some(back));
+            // Only the first appearance of a unit or version is another edit than its return.
+            if !matches!(edit, Edit::CreateUnit { .. } | Edit::Publish { .. }) {
+                prop_assert_eq!(again, edit);
+            }
         }
 
         #[test]

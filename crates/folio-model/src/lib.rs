@@ -73,14 +73,14 @@ pub use snapshot::{
 pub use static_item::StaticSpec;
 pub use tree::{
     ChunkList, EntryName, EntryNameError, NodeKind, Tree, TreeEntry, TreeError, TreePath,
-    TreeTotals,
+    TreeTotals, start_of,
 };
 pub use trigger::{
     Cors, Misfire, QueueSpec, RoutePath, RouteSpec, Sticky, Target, TimerSpec, TriggerSpec,
     WatchSpec,
 };
 pub use unit::{Draft, Kind, Origin, Owner, Unit, UnitKey, UnitUid};
-pub use version::{Build, BuildRecord, Number, Tracker, Version, VersionKey};
+pub use version::{Build, BuildRecord, Number, Version, VersionKey};
 
 /// A moment, in UTC.
 pub type Timestamp = jiff::Timestamp;

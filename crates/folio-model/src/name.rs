@@ -165,7 +165,37 @@ fn check_actor(text: &str) -> Result<(), ActorError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_name_prints_and_reads_back_as_it_was_written(text in "[a-zA-Z0-9][a-zA-Z0-9-]{0,61}[a-zA-Z0-9]") {
+            let name: Name = text.parse().unwrap();
+            prop_assert_eq!(name.to_string(), &*text);
+            let json = serde_json::to_string(&name).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Name>(&json).unwrap(), name);
+        }
+
+        #[test]
+        fn no_text_is_a_name_and_breaks_its_rules(text in any::<String>()) {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+            let inner = !text.starts_with('-') && !text.ends_with('-');
+            let fits = (1..=63).contains(&text.len()) && text.bytes().all(plain) && inner;
+            prop_assert_eq!(text.parse::<Name>().is_ok(), fits);
+            // Whatever names an app names a unit, too.
+            prop_assert!(text.parse::<AppName>().is_err() || fits);
+        }
+
+        #[test]
+        fn an_app_has_no_upper_case_and_no_two_dashes(text in "[a-zA-Z0-9-]{1,20}") {
+            let allowed = text.parse::<Name>().is_ok()
+                && text.to_lowercase() == text
+                && !text.contains("--");
+            prop_assert_eq!(text.parse::<AppName>().is_ok(), allowed);
+        }
+    }
 
     fn check(text: &str, expected: Result<(), NameError>) {
         assert_eq!(text.parse::<Name>().map(|_| ()), expected, "{text:?}");

@@ -81,9 +81,12 @@ pub enum ReferenceError {
     /// The unit's name is malformed.
     #[error(transparent)]
     Name(NameError),
-    /// The qualifier is malformed.
-    #[error("after `@`: {0}")]
+    /// A qualifier by itself is malformed.
+    #[error(transparent)]
     Qualifier(#[from] VersionIdError),
+    /// The qualifier of a reference is.
+    #[error("after `@`: {0}")]
+    At(VersionIdError),
     /// Longer than three labels.
     #[error("a reference has at most {REFERENCE_BYTES_MAX} characters")]
     TooLong,
@@ -159,7 +162,13 @@ impl FromStr for Reference {
             None => (None, text),
         };
         let (name, at) = match rest.split_once('@') {
-            Some((name, at)) => (name, Some(at.parse()?)),
+            Some((name, at)) => {
+                let at = at.parse().map_err(|error| match error {
+                    ReferenceError::Qualifier(reason) => ReferenceError::At(reason),
+                    other => other,
+                });
+                (name, Some(at?))
+            }
             None => (rest, None),
         };
         // With a qualifier written out, the name is a name and nothing joined.

@@ -44,14 +44,23 @@ pub enum EntryNameError {
     #[error("file name {0:?} holds a separator, backslash or control character")]
     Malformed(String),
     /// Over the limit.
-    #[error("file name `{0}` is longer than {ENTRY_BYTES_MAX} bytes")]
+    #[error("file name `{}` is longer than {ENTRY_BYTES_MAX} bytes", start_of(.0))]
     TooLong(String),
     /// The whole path is over its limit.
-    #[error("path `{0}` is longer than {PATH_BYTES_MAX} bytes")]
+    #[error("path `{}` is longer than {PATH_BYTES_MAX} bytes", start_of(.0))]
     PathTooLong(String),
     /// Starts with a separator.
     #[error("path `{0}` is absolute; paths in a package are relative to its root")]
     Absolute(String),
+}
+
+/// Enough of a path to recognize it; all of it if it is no longer.
+pub fn start_of(path: &str) -> String {
+    const SHOWN_BYTES: usize = 100;
+    match path.floor_char_boundary(SHOWN_BYTES) {
+        end if end < path.len() => format!("{}…", &path[..end]),
+        _ => path.to_owned(),
+    }
 }
 
 fn check_entry(text: &str) -> Result<(), EntryNameError> {

@@ -162,26 +162,23 @@ impl BuildRecord {
     }
 }
 
-/// The ordered versions of a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tracker {
-    versions: Vec<Version>,
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-impl Tracker {
-    /// Takes the surviving versions in any order.
-    pub fn new(mut versions: Vec<Version>) -> Self {
-        versions.sort_by_key(|version| version.number);
-        Self { versions }
-    }
+    use super::*;
 
-    /// The surviving versions, oldest first.
-    pub fn versions(&self) -> &[Version] {
-        &self.versions
-    }
-
-    /// The last surviving version in creation order.
-    pub fn latest(&self) -> Option<&Version> {
-        self.versions.last()
+    proptest! {
+        #[test]
+        fn a_number_reads_back_and_the_next_is_greater(number in any::<u64>()) {
+            let made = Number::new(number);
+            prop_assert_eq!(made.is_some(), (1..=i64::MAX as u64).contains(&number));
+            let read = serde_json::from_str::<Number>(&number.to_string());
+            prop_assert_eq!(read.ok(), made);
+            if let Some(made) = made {
+                prop_assert_eq!((made.get(), made.to_string()), (number, number.to_string()));
+                prop_assert!(made.next() > made);
+            }
+        }
     }
 }

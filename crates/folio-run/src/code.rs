@@ -105,6 +105,7 @@ fn refusal(error: &StoreError) -> CallError {
             let source = source.map(|source| format!(": {source}")).unwrap_or_default();
             CallError::Unavailable(format!("the code could not be put on disk: {error}{source}"))
         }
+        error if error.is_lasting() => CallError::Damaged(error.to_string()),
         other => CallError::Load(other.to_string()),
     }
 }

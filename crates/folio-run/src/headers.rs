@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, header};
 
 /// Headers that mean something between two neighbours only.
-const HOP_BY_HOP: [HeaderName; 9] = [
+static HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -20,14 +20,15 @@ const OURS: [&str; 3] = ["folio-", "x-folio-", "x-fission-"];
 
 /// Takes away what concerns one connection: the known headers and those that `Connection` lists.
 pub(crate) fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    let listed: Vec<HeaderName> = headers
+    let known = headers.keys().filter(|name| HOP_BY_HOP.contains(name)).cloned();
+    let listed = headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in listed.into_iter().chain(HOP_BY_HOP) {
+        .filter_map(|name| name.trim().parse().ok());
+    let doomed: Vec<HeaderName> = known.chain(listed).collect();
+    for name in doomed {
         headers.remove(name);
     }
 }

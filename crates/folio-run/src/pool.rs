@@ -266,7 +266,9 @@ impl Pool {
                 if error != CallError::Full {
                     state.back_off();
                 }
-                if matches!(error, CallError::Load(_) | CallError::Unavailable(_)) {
+                if let CallError::Load(_) | CallError::Damaged(_) | CallError::Unavailable(_) =
+                    error
+                {
                     state.refusal = Some(error.clone());
                 }
                 // Whoever waits could still be served by a worker there is.

@@ -5,11 +5,13 @@
 //! in a transaction that finds all it names, and touches that. A sweep removes rows only in a transaction that
 //! finds none of them touched since its mark. Whoever names a row again touches it or something above it that
 //! is also about to go: what the sweep had reached names only what it had reached. So one touch stops the round.
+//! A node whose bytes are damaged keeps its row until they are stored again, and then the row names their new place.
 
 mod abouts;
 mod batch;
 mod cache;
 mod commit;
+mod damaged;
 mod files;
 pub(crate) mod index;
 mod objects;
@@ -19,7 +21,9 @@ mod read;
 mod sweep;
 mod together;
 mod verify;
+mod whole;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,9 +38,11 @@ use tokio::sync::Semaphore;
 
 use self::abouts::Abouts;
 use self::cache::Cache;
+use self::damaged::Damaged;
 use self::index::{Index, Meta, change, look};
 use self::objects::Objects;
 use self::together::Gathering;
+use self::whole::Depth;
 use crate::memory::MemoryIndex;
 use crate::sqlite::Db;
 
@@ -65,6 +71,7 @@ pub struct PackStore {
     clock: Arc<dyn Clock>,
     cache: Cache,
     abouts: Abouts,
+    damaged: Arc<Damaged>,
     gathering: Gathering,
     /// Held by whoever removes objects or relies on none being removed.
     turn: Semaphore,
@@ -128,6 +135,7 @@ impl PackStore {
             clock,
             cache: Cache::default(),
             abouts: Abouts::default(),
+            damaged: Arc::default(),
             gathering: Gathering::default(),
             turn: Semaphore::new(1),
         }
@@ -163,7 +171,24 @@ async fn blocking<T: Send + 'static>(
 #[async_trait]
 impl Blobs for PackStore {
     async fn missing(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
-        self.note_use(digests).await
+        let damaged = self.known_damaged(&digests).await?;
+        if damaged.is_empty() {
+            return self.note_use(digests).await;
+        }
+        let missing: HashSet<Digest> =
+            self.note_use(digests.clone()).await?.into_iter().chain(damaged).collect();
+        Ok(digests.into_iter().filter(|digest| missing.contains(digest)).collect())
+    }
+
+    async fn read_back(&self, digests: Vec<Digest>) -> Result<(), StoreError> {
+        let all = look(&*self.index, move |table| {
+            let mut all = digests.clone();
+            for archive in digests {
+                all.extend(table.unpacked(archive)?);
+            }
+            Ok(all)
+        });
+        self.leading_to_damage(&all.await?, Depth::Bytes).await.map(|_| ())
     }
 
     async fn put(&self, nodes: Vec<Node>) -> Result<Stored, StoreError> {
@@ -189,7 +214,7 @@ impl Blobs for PackStore {
         let Some(tree) = look(&*self.index, move |table| table.unpacked(archive)).await? else {
             return Ok(None);
         };
-        let missing = self.note_use(vec![archive, tree]).await?;
+        let missing = self.missing(vec![archive, tree]).await?;
         Ok(missing.is_empty().then_some(tree))
     }
 

@@ -5,6 +5,7 @@ mod db;
 mod directory;
 mod error;
 mod executions;
+mod fold;
 mod index;
 mod ledger;
 mod log;

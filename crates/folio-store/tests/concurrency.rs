@@ -25,7 +25,7 @@ struct Told {
     lost: usize,
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn eight_writers_never_share_a_number_or_a_move() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let clock = Arc::new(SystemClock);

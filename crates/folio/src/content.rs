@@ -71,6 +71,8 @@ pub(crate) struct Plan {
     pub(crate) nodes: Vec<Planned>,
     /// Which of them.
     pub(crate) extent: Extent,
+    /// Whether the server is believed that it has them.
+    pub(crate) trust: Trust,
     /// What to remember.
     pub(crate) lesson: Option<Lesson>,
 }
@@ -133,14 +135,21 @@ pub(crate) struct Selection {
     pub(crate) what: &'static str,
 }
 
-/// Whether what is remembered is relied on.
+/// Whether what is remembered is relied on, here and by the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// What is as it was the last time is taken to be on the server.
     #[default]
     Remembered,
-    /// It turned out to be wrong: everything is read again, and then remembered.
+    /// Everything is read again, and then remembered; the server reads back what it has.
     Nothing,
+}
+
+impl Trust {
+    /// What `--no-cache` says.
+    pub(crate) fn unless(no_cache: bool) -> Self {
+        if no_cache { Self::Nothing } else { Self::Remembered }
+    }
 }
 
 /// Plans the upload of files of anywhere on behalf of a directory. Gives the digests of the directories they make;
@@ -170,7 +179,8 @@ pub(crate) fn plan_selection(
         digests.push(known.digest);
         roots.extend((!is_same).then_some(known.digest));
     }
-    Ok((digests, nodes.plan(files, roots, memory)))
+    let plan = Plan { trust, ..nodes.plan(files, roots, memory) };
+    Ok((digests, plan))
 }
 
 /// What cannot be published of a selection, each of its directories by its place.
@@ -339,7 +349,7 @@ impl Nodes {
             let cache = Cache::new(files, directories, began);
             Lesson { path, cache }
         });
-        Plan { roots, nodes, extent, lesson }
+        Plan { roots, nodes, extent, trust: Trust::Remembered, lesson }
     }
 }
 

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use folio_core::ports::{Damage, StoreError, SystemClock};
-use folio_core::{Folio, Settings};
+use folio_core::ports::{StoreError, SystemClock};
+use folio_core::sweep::Finding;
+use folio_core::{Folio, Settings, crash};
 use folio_store::DataDirectory;
 
 use crate::config;
@@ -20,7 +21,7 @@ use crate::problem::{Problem, explained};
 const COPY_TRIES: usize = 3;
 
 /// Lists what is damaged in a data directory, which may be in use.
-pub(crate) async fn check(data: &Path) -> Result<Vec<Damage>> {
+pub(crate) async fn check(data: &Path) -> Result<Vec<Finding>> {
     must_exist(data)?;
     let found = while_reading("checking", None, check_once(data)).await?;
     if found.is_empty() {
@@ -28,7 +29,8 @@ pub(crate) async fn check(data: &Path) -> Result<Vec<Damage>> {
     }
     // A server may have swept between our reading the index and the packs: damage is what stays.
     let again = while_reading("checking again", None, check_once(data)).await?;
-    Ok(found.into_iter().filter(|damage| again.contains(damage)).collect())
+    let stays = |one: &Finding| again.iter().any(|other| other.what == one.what);
+    Ok(found.into_iter().filter(stays).collect())
 }
 
 /// Copies a data directory to a directory, or to a file if its name ends in `.tar`.
@@ -70,22 +72,25 @@ pub(crate) async fn restore(from: &Path, data: &Path) -> Result<()> {
     appear(&copy, data)
 }
 
-async fn check_once(data: &Path) -> Result<Vec<Damage>> {
+async fn check_once(data: &Path) -> Result<Vec<Finding>> {
     let clock = Arc::new(SystemClock);
     let opened = match DataDirectory::open_read_only(data, clock.clone()) {
         Err(StoreError::Corrupt { what }) => {
-            return Ok(vec![Damage { what: format!("{what} is damaged"), digest: None }]);
+            return Ok(unreadable(&what));
         }
         opened => opened.map_err(explained)?,
     };
     let DataDirectory { ledger, blobs, .. } = opened;
     let folio = Folio::new(ledger, blobs, clock, Settings::default());
     match folio.check().await {
-        Err(StoreError::Corrupt { what }) => {
-            Ok(vec![Damage { what: format!("{what} is damaged"), digest: None }])
-        }
+        Err(StoreError::Corrupt { what }) => Ok(unreadable(&what)),
         checked => checked.map_err(explained),
     }
+}
+
+/// Damage on which more may stand than anybody can say.
+fn unreadable(what: &str) -> Vec<Finding> {
+    vec![Finding { what: format!("{what} is damaged"), digest: None, affects: Vec::new() }]
 }
 
 async fn copy_checked(from: &Path, to: &Path) -> Result<()> {
@@ -186,7 +191,9 @@ fn bytes_below(path: &Path) -> u64 {
 fn appear(from: &Path, to: &Path) -> Result<()> {
     let context = || format!("cannot make `{}`", to.display());
     // An empty directory gives way; anything else in this place makes the rename fail.
+    crash::point("copy.made");
     fs::rename(from, to).with_context(context)?;
+    crash::point("copy.named");
     File::open(parent(to)).and_then(|parent| parent.sync_all()).with_context(context)
 }
 

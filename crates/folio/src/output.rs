@@ -22,7 +22,7 @@ pub(crate) enum Format {
     /// Columns for people
     #[default]
     Table,
-    /// More columns
+    /// More columns, where there is more to say
     Wide,
     /// JSON, a list as an array
     Json,

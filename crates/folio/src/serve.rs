@@ -267,7 +267,7 @@ fn clock(_: &Serve) -> Arc<dyn Clock> {
 }
 
 /// Lets a test choose where this process dies, or what it does wrong.
-fn arm(config: &Config) -> Result<()> {
+pub(crate) fn arm(config: &Config) -> Result<()> {
     if !cfg!(debug_assertions) {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 
 pub(crate) use self::pending::{Pending, name_archive, name_selection};
 use crate::client::{self, Client};
-use crate::content::{self, Changed, Extent, Found, Given, Lesson, Most, Plan, Planned};
+use crate::content::{self, Changed, Extent, Found, Given, Lesson, Most, Plan, Planned, Trust};
 
 const TRIES: u32 = 3;
 /// Sending more than this by guess would cost more than asking.
@@ -31,27 +31,29 @@ const DIRECTORIES_MAX: usize = 256;
 /// remembered, everything is read again.
 pub(crate) async fn upload(
     client: &Client,
-    (given, caches): (Given, Option<PathBuf>),
+    (given, caches, trust): (Given, Option<PathBuf>, Trust),
     found: Found,
     limits: &Limits,
 ) -> Result<ContentRef> {
-    let (content, extent, sent) = plan_and_send(client, found, *limits).await?;
+    let (content, extent, sent) = plan_and_send(client, (found, trust), *limits).await?;
     match sent {
         Err(error) if extent == Extent::News && is_outdated(&error) => {}
         sent => return sent.map(|()| content),
     }
     let most = Most::of(limits.content_files_max);
     let find = move || content::find(&given, caches.as_deref(), &most).map(Found::afresh);
-    let (content, _, sent) = plan_and_send(client, spawn_blocking(find).await??, *limits).await?;
+    let found = spawn_blocking(find).await??;
+    let (content, _, sent) = plan_and_send(client, (found, trust), *limits).await?;
     sent.map(|()| content)
 }
 
 async fn plan_and_send(
     client: &Client,
-    found: Found,
+    (found, trust): (Found, Trust),
     limits: Limits,
 ) -> Result<(ContentRef, Extent, Result<()>)> {
-    let (content, plan) = spawn_blocking(move || found.plan(&limits)).await??;
+    let (content, mut plan) = spawn_blocking(move || found.plan(&limits)).await??;
+    plan.trust = trust;
     let extent = plan.extent;
     Ok((content, extent, send_and_learn(client, plan, &limits).await?))
 }
@@ -70,6 +72,12 @@ async fn send_and_learn(client: &Client, mut plan: Plan, limits: &Limits) -> Res
 /// What is remembered is not what there is, here or on the server.
 fn is_outdated(error: &anyhow::Error) -> bool {
     error.is::<Changed>() || error.is::<Incomplete>() || client::is_missing(error)
+}
+
+/// Whether what was sent may have to be chosen anew: it did not arrive, or the server found that it cannot read what
+/// it said to have.
+fn is_worth_asking(error: &anyhow::Error, extent: Extent) -> bool {
+    client::is_lost(error) || extent == Extent::Whole && client::is_missing(error)
 }
 
 /// The server lacks something that was there the last time.
@@ -91,7 +99,7 @@ async fn send(client: &Client, plan: &Arc<Plan>, limits: &Limits) -> Result<()> 
         }
         tries += 1;
         match batches::send(client, plan, &missing, limits).await {
-            Err(error) if tries < TRIES && client::is_lost(&error) => {}
+            Err(error) if tries < TRIES && is_worth_asking(&error, plan.extent) => {}
             sent => return sent,
         }
     }
@@ -120,7 +128,7 @@ async fn missing(client: &Client, plan: &Plan, limits: &Limits) -> Result<HashSe
     let mut missing = HashSet::new();
     while !level.is_empty() {
         let mut next = Vec::new();
-        for digest in ask(client, &level, limits).await? {
+        for digest in ask(client, (&level, plan.trust), limits).await? {
             missing.insert(digest);
             next.extend(nodes.get(&digest).ok_or(Incomplete)?.children());
         }
@@ -131,8 +139,10 @@ async fn missing(client: &Client, plan: &Plan, limits: &Limits) -> Result<HashSe
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Question<'a> {
     digests: &'a [Digest],
+    read_back: bool,
 }
 
 #[derive(Deserialize)]
@@ -140,11 +150,17 @@ struct Answer {
     missing: Vec<Digest>,
 }
 
-async fn ask(client: &Client, digests: &[Digest], limits: &Limits) -> Result<Vec<Digest>> {
+async fn ask(
+    client: &Client,
+    (digests, trust): (&[Digest], Trust),
+    limits: &Limits,
+) -> Result<Vec<Digest>> {
+    let read_back = trust == Trust::Nothing;
     let most = usize::try_from(limits.batch_nodes_max.clamp(1, 10_000)).unwrap_or(1);
     let mut missing = Vec::new();
     for digests in digests.chunks(most) {
-        let answer: Answer = client.ask(&["blobs", "missing"], &Question { digests }).await?;
+        let question = Question { digests, read_back };
+        let answer: Answer = client.ask(&["blobs", "missing"], &question).await?;
         missing.extend(answer.missing);
     }
     Ok(missing)

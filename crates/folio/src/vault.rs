@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use folio_core::crash;
 use folio_core::ports::{Clock, Plaintext, SecretPlace, Vault, VaultError};
 use folio_model::{AppName, Ciphertext, Fingerprint, Sealed};
 use hmac::{Hmac, Mac};
@@ -92,6 +93,7 @@ impl FileVault {
         let text = Zeroizing::new(hex::encode(key.as_slice()));
         writeln!(file, "{}", text.as_str())?;
         file.sync_all()?;
+        crash::point("key.written");
         fs::rename(&unfinished, &self.path)?;
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;

@@ -3,6 +3,7 @@
 
 mod apply;
 mod client;
+mod commands;
 mod points;
 mod power;
 mod random;

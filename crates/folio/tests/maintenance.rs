@@ -2,16 +2,22 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use folio_testkit::transcript::Session;
 
-use crate::program::{refused, session, works};
+use crate::program::{Over, refused, session, works};
 
 const LISTS: &str = "folio fn version list hello -o json; folio fn alias list hello -o json; \
                      folio app list-version -o json; folio log -o json; folio fn version download hello --file -";
 
 fn filled() -> Session {
-    let session = session(&[]);
+    filled_with(&[])
+}
+
+fn filled_with(flags: &[&str]) -> Session {
+    let session = session(flags);
     works(&session, "echo 'hello' > hello.js && head -c 2000000 /dev/urandom > large.bin");
     works(&session, "folio fn version create hello --env nodejs --code large.bin --version v1");
     works(&session, "folio fn version create hello --env nodejs --code hello.js --version v2");
@@ -39,6 +45,36 @@ fn a_backup_of_a_running_server_restores_everything() {
         let left = works(&session, "ls -A");
         assert!(!left.contains("unfinished"), "{left}");
     }
+}
+
+#[test]
+fn backups_are_whole_while_others_write_and_sweep() {
+    const WRITES: usize = 30;
+    let session = filled_with(&["--grace", "0s"]);
+    let (left, over) = (AtomicUsize::new(WRITES), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _over = Over(&over);
+            while let Ok(at) = left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
+                // What was uploaded for the publish that is refused is needed by nobody, so the sweep takes it.
+                works(
+                    &session,
+                    "head -c 200000 /dev/urandom > new.bin; \
+                     folio fn version create hello --env nodejs --code new.bin --version v1 2>&-; \
+                     folio gc && folio fn version create busy --env nodejs --code new.bin",
+                );
+                works(&session, &format!("folio fn alias create hello --alias a{at} --version v1"));
+            }
+        });
+        let mut made = 0;
+        while !over.load(SeqCst) || made == 0 {
+            let backup = format!("backup{made}");
+            works(&session, &format!("folio backup {backup} && folio check --data {backup}"));
+            works(&session, &format!("rm -r {backup}"));
+            made += 1;
+        }
+    });
+    works(&session, "folio check");
 }
 
 #[test]

@@ -16,6 +16,9 @@ use crate::operation::{Encode, Output};
 /// What RFC 8187 lets stand in a file name as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
+/// Bytes that are read before the status is sent, if there are as many.
+const AHEAD_BYTES_MIN: usize = 4 * 1024 * 1024;
+
 /// Bytes and what to call them.
 pub(crate) struct File {
     name: String,
@@ -28,14 +31,19 @@ impl File {
         Self { name, download }
     }
 
-    /// Names a download: as the file itself is called, or `<stem>.<what the bytes are>`. Reads its start.
+    /// Names a download: as the file itself is called, or `<stem>.<what the bytes are>`. Reads its start, so that most
+    /// of what cannot be read is refused in words before anything is sent.
     pub(crate) async fn new(stem: &str, mut download: Download) -> Result<Self, Failure> {
-        if let Some(name) = download.name.take() {
-            return Ok(Self { name, download });
+        let (mut ahead, mut bytes) = (Vec::new(), 0);
+        while bytes < AHEAD_BYTES_MIN {
+            let Some(piece) = download.content.next().await.transpose()? else { break };
+            bytes += piece.len();
+            ahead.push(piece);
         }
-        let start = download.content.next().await.transpose()?.unwrap_or_default();
-        let name = format!("{stem}{}", extension(&start));
-        download.content = stream::iter([Ok(start)]).chain(download.content).boxed();
+        let start = ahead.first().cloned().unwrap_or_default();
+        let name = download.name.take();
+        let name = name.unwrap_or_else(|| format!("{stem}{}", extension(&start)));
+        download.content = stream::iter(ahead.into_iter().map(Ok)).chain(download.content).boxed();
         Ok(Self { name, download })
     }
 }

@@ -2,7 +2,7 @@
 
 use folio_core::Folio;
 use folio_core::sweep::{MigrationReport, SweepReport};
-use folio_core::upload::Uploaded;
+use folio_core::upload::{Belief, Uploaded};
 
 use super::Outcome;
 use crate::decode::{Ask, Given, Nothing, Upload};
@@ -13,7 +13,9 @@ pub(crate) async fn missing(
     folio: Folio,
     ask: Ask<Nothing, Nothing, Given<Wanted>>,
 ) -> Outcome<Answer<Missing>> {
-    let missing = folio.missing(ask.body.0.digests).await?;
+    let Wanted { digests, read_back } = ask.body.0;
+    let belief = if read_back { Belief::ReadBack } else { Belief::Written };
+    let missing = folio.missing(digests, belief).await?;
     Ok(Answer(Missing { missing }))
 }
 
@@ -35,5 +37,5 @@ pub(crate) async fn migrate(folio: Folio, _: Ask) -> Outcome<Answer<MigrationRep
 
 pub(crate) async fn check(folio: Folio, _: Ask) -> Outcome<Answer<Checked>> {
     let damage = folio.check().await?;
-    Ok(Answer(Checked { damage: damage.into_iter().map(Into::into).collect() }))
+    Ok(Answer(Checked { damage }))
 }

@@ -173,6 +173,9 @@ impl From<io::Error> for Error {
         };
         match error.downcast::<StoreError>() {
             Ok(error) => Self::Store(error),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Self::Damaged { what: "it ends too early".to_owned() }
+            }
             Err(error) => Self::Damaged { what: error.to_string() },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use folio_model::{EntryNameError, TreePath};
+use folio_model::{EntryNameError, TreePath, start_of};
 
 use super::Error;
 use crate::Limits;
@@ -73,7 +73,7 @@ fn parent(path: &TreePath) -> Option<TreePath> {
 pub(super) fn path(name: &[u8], kind: Kind) -> Result<Option<TreePath>, Error> {
     let text = std::str::from_utf8(name).map_err(|_| {
         let lossy = String::from_utf8_lossy(name).into_owned();
-        Error::Path { path: lossy.clone(), reason: EntryNameError::Malformed(lossy) }
+        Error::Path { path: start_of(&lossy), reason: EntryNameError::Malformed(start_of(&lossy)) }
     })?;
     let relative = text.strip_prefix("./").unwrap_or(text);
     let plain = match kind {
@@ -83,7 +83,7 @@ pub(super) fn path(name: &[u8], kind: Kind) -> Result<Option<TreePath>, Error> {
     if kind == Kind::Directory && matches!(plain, "" | ".") && !text.is_empty() && text != "/" {
         return Ok(None);
     }
-    let parsed = plain.parse().map_err(|reason| Error::Path { path: text.to_owned(), reason });
+    let parsed = plain.parse().map_err(|reason| Error::Path { path: start_of(text), reason });
     parsed.map(Some)
 }
 
@@ -121,5 +121,15 @@ mod tests {
         check("a/", Kind::File, None);
         check(".", Kind::File, None);
         assert!(path(b"a\xff", Kind::File).is_err());
+    }
+
+    #[test]
+    fn an_endless_path_is_told_shortly() {
+        let long = "a".repeat(5000);
+        for text in [long.clone(), format!("{}a", "b/".repeat(5000)), format!("{long}\n")] {
+            let told = path(text.as_bytes(), Kind::File).unwrap_err().to_string();
+            assert!(told.len() < 400, "{told}");
+            assert!(told.contains('…'), "{told}");
+        }
     }
 }

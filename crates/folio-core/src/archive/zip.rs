@@ -109,9 +109,7 @@ fn check_entry(entry: &ZipFileEntry<'_>) -> Result<Checked, Error> {
     }
     match entry.compression() {
         CompressionMethod::Stored | CompressionMethod::Deflated | CompressionMethod::Zstd => {}
-        other => {
-            return Err(Error::Unsupported { what: format!("compression method {other:?}") });
-        }
+        _ => return Err(unusual_compression()),
     }
     let executable = mode & OWNER_EXECUTES != 0;
     Ok(Checked { name: name.to_vec(), path, kind, executable, bytes: entry.size() })
@@ -152,11 +150,15 @@ fn check_end<R: Read + Seek>(archive: ZipArchive<R>) -> Result<(), Error> {
 fn failed(error: ZipError) -> Error {
     match error {
         ZipError::Io(error) => error.into(),
-        ZipError::InvalidArchive(what) => Error::Damaged { what: what.into_owned() },
-        ZipError::UnsupportedArchive(what) => Error::Unsupported { what: what.to_owned() },
-        ZipError::CompressionMethodNotSupported(method) => {
-            Error::Unsupported { what: format!("compression method {method}") }
+        ZipError::InvalidArchive(_) => {
+            Error::Damaged { what: "its list of files cannot be read".to_owned() }
         }
+        ZipError::UnsupportedArchive(what) => Error::Unsupported { what: what.to_owned() },
+        ZipError::CompressionMethodNotSupported(_) => unusual_compression(),
         other => Error::Damaged { what: other.to_string() },
     }
+}
+
+fn unusual_compression() -> Error {
+    Error::Unsupported { what: "a compression other than deflate and zstd".to_owned() }
 }

@@ -154,7 +154,9 @@ fn unanswered(error: CallError) -> Result<Outcome, String> {
         CallError::Timeout(_) => Outcome::failed(TIMEOUT),
         CallError::Crashed(_) => Outcome::failed(CONSUMED),
         CallError::Failed => Outcome::failed(FAILED),
-        CallError::Load(why) | CallError::Garbled(why) => Outcome::failed(&why),
+        CallError::Load(why) | CallError::Damaged(why) | CallError::Garbled(why) => {
+            Outcome::failed(&why)
+        }
         CallError::Loop(_) | CallError::Body(_) => {
             Outcome { status: ExecutionStatus::Error, output: json!(error.to_string()) }
         }

@@ -85,10 +85,14 @@ pub struct Damage {
 /// Every method may run at the same time as any other, from many callers.
 #[async_trait]
 pub trait Blobs: Send + Sync + 'static {
-    /// Which of these are not stored. The others are kept from the sweep for a grace period from now.
+    /// Which of these are not stored, or lead to something that was found damaged since the store was opened. The
+    /// others are kept from the sweep for a grace period from now.
     async fn missing(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError>;
 
-    /// Stores a batch, all or nothing: durable when this returns. Refuses bytes that are not what their digest
+    /// Reads these and everything they lead to, and the trees of archives among them, from where it is kept, so that [`Self::missing`] knows all damage.
+    async fn read_back(&self, digests: Vec<Digest>) -> Result<(), StoreError>;
+
+    /// Stores a batch, all or nothing: durable when this returns. What was found damaged is stored anew. Refuses bytes that are not what their digest
     /// says, tree nodes that are not canonical or whose totals are wrong, and nodes that name something neither
     /// stored nor in the batch.
     async fn put(&self, nodes: Vec<Node>) -> Result<Stored, StoreError>;

@@ -6,6 +6,10 @@ use folio_model::Digest;
 
 use crate::{Class, Code, Explain};
 
+/// What to do about bytes that are damaged.
+pub const HEALING: &str = "run `folio check` to see what is affected, then publish those files again with `--no-cache`, \
+                           or restore from a backup";
+
 /// A store's refusal or failure. Nothing was changed, whichever it is.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -111,9 +115,7 @@ impl Explain for StoreError {
                 "upload it first, or repeat the command: it uploads what is missing"
             }
             Self::Refused { .. } => "send the bytes whose SHA-256 is the digest, in canonical form",
-            Self::Corrupt { .. } => {
-                "run `folio check` to see what is affected, then restore from a backup"
-            }
+            Self::Corrupt { .. } => HEALING,
             Self::Full => "free some space, or run `folio gc`; nothing was changed",
             Self::Locked { .. } => {
                 "stop the other process, or choose another directory with --data"

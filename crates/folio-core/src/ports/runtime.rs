@@ -182,6 +182,9 @@ pub enum CallError {
     /// The code could not be loaded: no such entry point, a syntax error, not a component.
     #[error("the code could not be loaded: {0}")]
     Load(String),
+    /// The code cannot be read back from the store.
+    #[error("the code cannot be read: {0}")]
+    Damaged(String),
     /// The function raised an error. What it said is in its log, not in the answer.
     #[error("the function failed")]
     Failed,

@@ -107,7 +107,7 @@ impl Folio {
 }
 
 /// The trees of everything that a release shows.
-fn contents(
+pub(crate) fn contents(
     state: &dyn State,
     app: &AppName,
     release: &ReleaseId,
@@ -120,7 +120,7 @@ fn contents(
 }
 
 /// The trees of snapshots, and of those that they freeze.
-fn trees(
+pub(crate) fn trees(
     state: &dyn State,
     of: impl IntoIterator<Item = Digest>,
 ) -> Result<BTreeSet<Digest>, StoreError> {

@@ -62,6 +62,7 @@ impl Refusal {
 fn call_code(error: &CallError) -> (StatusCode, &'static str) {
     match error {
         CallError::Load(_) => (StatusCode::BAD_GATEWAY, "load_failed"),
+        CallError::Damaged(_) => (StatusCode::INTERNAL_SERVER_ERROR, "corrupt"),
         CallError::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "function_failed"),
         CallError::Timeout(_) => (StatusCode::GATEWAY_TIMEOUT, "function_timeout"),
         CallError::Crashed(_) => (StatusCode::BAD_GATEWAY, "worker_crashed"),

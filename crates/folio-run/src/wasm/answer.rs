@@ -60,35 +60,50 @@ fn tidy(headers: &mut HeaderMap) -> Option<u64> {
 
 /// Gathers the body of a guest that has ended.
 fn whole(mut guest: Guest, mut body: HyperOutgoingBody) -> Result<Body, CallError> {
-    let mut context = Context::from_waker(std::task::Waker::noop());
+    // Nearly every answer is one piece.
+    let Some(first) = left_behind(&mut guest, &mut body)? else {
+        guest.leave()?;
+        return Ok(Body::Empty);
+    };
     let mut pieces = VecDeque::new();
+    while let Some(frame) = left_behind(&mut guest, &mut body)? {
+        pieces.push_back(frame);
+    }
+    guest.leave()?;
+    if pieces.is_empty() && first.is_data() {
+        return Ok(Body::from(data(first)));
+    }
+    pieces.push_front(first);
+    if pieces.iter().any(Frame::is_trailers) {
+        return Ok(Body::stream(Pieces(pieces)));
+    }
+    let mut joined = BytesMut::new();
+    pieces.into_iter().for_each(|piece| joined.extend_from_slice(&data(piece)));
+    Ok(Body::from(joined.freeze()))
+}
+
+/// The next piece of what a guest that has ended left.
+fn left_behind(
+    guest: &mut Guest,
+    body: &mut HyperOutgoingBody,
+) -> Result<Option<Frame<Bytes>>, CallError> {
+    let mut context = Context::from_waker(std::task::Waker::noop());
     loop {
-        match next(&mut body, &mut context) {
-            Poll::Ready(Some(Ok(frame))) => pieces.push_back(frame),
+        match next(body, &mut context) {
+            Poll::Ready(Some(Ok(frame))) => return Ok(Some(frame)),
             Poll::Ready(Some(Err(_))) => {
                 return Err(CallError::Garbled("it broke off its answer".to_owned()));
             }
-            Poll::Ready(None) => break,
+            Poll::Ready(None) => return Ok(None),
             // The guest ended without ending its answer: what it holds open goes with it.
             Poll::Pending if guest.discard() => {}
-            Poll::Pending => break,
+            Poll::Pending => return Ok(None),
         }
     }
-    guest.leave()?;
-    Ok(match pieces.len() {
-        0 => Body::Empty,
-        _ if pieces.iter().any(Frame::is_trailers) => Body::stream(Pieces(pieces)),
-        1 => Body::from(data(pieces.pop_front())),
-        _ => {
-            let mut joined = BytesMut::new();
-            pieces.into_iter().for_each(|piece| joined.extend_from_slice(&data(Some(piece))));
-            Body::from(joined.freeze())
-        }
-    })
 }
 
-fn data(frame: Option<Frame<Bytes>>) -> Bytes {
-    frame.and_then(|frame| frame.into_data().ok()).unwrap_or_default()
+fn data(frame: Frame<Bytes>) -> Bytes {
+    frame.into_data().unwrap_or_default()
 }
 
 /// The next piece of a body, if it is there. Outside tokio's budget, which would make pieces that are there look

@@ -18,6 +18,9 @@ use crate::world;
 const SIZES: [u64; 3] = [100, 10_000, 100_000];
 const TIMES: usize = 300;
 
+/// Who publishes at the same time to make a history.
+const CLIENTS: u64 = 64;
+
 pub(crate) async fn run(directory: &Path) {
     let mut stores = Vec::new();
     for size in SIZES {
@@ -43,6 +46,7 @@ pub(crate) async fn run(directory: &Path) {
 
 /// A store that already holds a number of versions.
 struct Grown {
+    size: u64,
     folio: Folio,
     data: DataDirectory,
     content: ContentRef,
@@ -55,21 +59,35 @@ impl Grown {
         let (folio, data) = world::open(directory).await;
         let content = sample::file(&folio, "main.js", "known").await;
         fill(&folio, content, size).await;
-        Self { folio, data, content, publish: Vec::new(), resolve: Vec::new() }
+        Self { size, folio, data, content, publish: Vec::new(), resolve: Vec::new() }
     }
 
     async fn measure(&mut self) {
         let watch = start();
         world::publish(&self.folio, &world::package("history"), self.content).await;
         self.publish.push(watch.elapsed());
-        let number = 1 + self.resolve.len() % 90;
-        let reference = format!("history@{number}").parse().expect("a reference");
+        let reference = self.reference(self.resolve.len() as u64);
         let (caller, app) = (world::caller(), AppName::default_app());
         let watch = start();
         let resolved = self.folio.resolve(&caller, &app, Kind::Package, &reference).await;
         resolved.expect("a version");
         self.resolve.push(watch.elapsed());
     }
+
+    /// A version anywhere in the history, named by its number or by its id.
+    fn reference(&self, at: u64) -> Reference {
+        let place = at * 7_919 % self.size;
+        let name = match at % 2 {
+            0 => format!("history@{}", place + 1),
+            _ => format!("history@{}", id(place % CLIENTS, place / CLIENTS)),
+        };
+        name.parse().expect("a reference")
+    }
+}
+
+/// The id of a version that a client published.
+fn id(client: u64, at: u64) -> String {
+    format!("c{client}v{at}")
 }
 
 fn show(what: &str, durations: Vec<Vec<Duration>>) {
@@ -81,15 +99,15 @@ fn show(what: &str, durations: Vec<Vec<Duration>>) {
 }
 
 async fn fill(folio: &Folio, content: ContentRef, count: u64) {
-    const CLIENTS: u64 = 64;
     let mut tasks = JoinSet::new();
     for client in 0..CLIENTS {
         let folio = folio.clone();
         let share = count / CLIENTS + u64::from(client < count % CLIENTS);
         tasks.spawn(async move {
             let key = world::package("history");
-            for _ in 0..share {
-                world::publish(&folio, &key, content).await;
+            for at in 0..share {
+                let id = id(client, at).parse().expect("an id");
+                world::publish_as(&folio, &key, content, Some(id)).await;
             }
         });
     }

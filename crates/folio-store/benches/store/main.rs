@@ -7,6 +7,7 @@ mod history;
 mod measure;
 mod processor;
 mod publishes;
+mod slow;
 mod world;
 
 use std::path::Path;

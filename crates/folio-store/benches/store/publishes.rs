@@ -1,4 +1,4 @@
-//! Publishes per second with 1, 16 and 64 clients, against what the disk can do.
+//! Publishes per second with 1, 16 and 64 clients, against what the disk can do: this one, and two whose syncs take longer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,13 @@ use tokio::task::JoinSet;
 
 use crate::measure::{at_least, line, start};
 use crate::processor::used;
-use crate::{bare, disk, world};
+use crate::{bare, disk, slow, world};
 
 const TIME: Duration = Duration::from_millis(1_500);
 const ROUNDS: usize = 3;
+
+/// What is added to each sync: nothing, what makes a fast disk an ordinary one, and a slow one.
+const ADDED: [Duration; 3] = [Duration::ZERO, Duration::from_micros(300), Duration::from_millis(2)];
 
 /// Whether a publish brings bytes the store does not have.
 #[derive(Clone, Copy, PartialEq)]
@@ -45,6 +48,16 @@ struct Figure {
 const CLIENTS: [usize; 3] = [1, 16, 64];
 
 pub(crate) async fn run(directory: &Path) {
+    for added in ADDED {
+        slow::slow_down(added);
+        line("added to every sync", &format!("{} us", added.as_micros()), "");
+        run_on(&directory.join(format!("added{}", added.as_micros()))).await;
+    }
+    slow::slow_down(Duration::ZERO);
+}
+
+/// Measures and shows all figures of one disk.
+async fn run_on(directory: &Path) {
     let mut rounds = Vec::new();
     for round in 0..ROUNDS {
         rounds.push(measure(&directory.join(format!("round{round}"))).await);
@@ -62,7 +75,11 @@ pub(crate) async fn run(directory: &Path) {
     line("plain SQLite FULL, three rows, one client", &format!("{plain:.0}/s"), "");
     let bare = middle(|round| round.bare).rate;
     let ratio = format!("{bare:.0}/s {:.1}x", bare / plain);
-    line("SQLite alone, the rows of 16 publishes a transaction", &ratio, "nothing can be faster");
+    line(
+        "SQLite alone, the rows of 16 publishes a transaction",
+        &ratio,
+        "no store of these rows can be faster",
+    );
     for (clients, figure) in CLIENTS.iter().zip(known) {
         let what = format!("publish bytes the store has, {clients} clients");
         show(&what, figure, (plain, raw), (*clients == 16).then_some(goal));

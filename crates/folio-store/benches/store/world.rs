@@ -6,7 +6,7 @@ use std::sync::Arc;
 use folio_core::ports::SystemClock;
 use folio_core::request::{Caller, ContentRef, Fields, Publish};
 use folio_core::{Folio, Settings};
-use folio_model::{AppName, Kind, UnitKey};
+use folio_model::{AppName, Kind, UnitKey, VersionId};
 use folio_store::DataDirectory;
 
 /// Opens a new data directory.
@@ -34,11 +34,21 @@ pub(crate) fn caller() -> Caller {
 
 /// Publishes content as a new version.
 pub(crate) async fn publish(folio: &Folio, key: &UnitKey, content: ContentRef) {
+    publish_as(folio, key, content, None).await;
+}
+
+/// Publishes content as a new version, under an id if one is given.
+pub(crate) async fn publish_as(
+    folio: &Folio,
+    key: &UnitKey,
+    content: ContentRef,
+    id: Option<VersionId>,
+) {
     let fields = Fields {
         environment: Some("nodejs".parse().expect("a name")),
         deployment: Some(content),
         ..Fields::default()
     };
-    let request = Publish::fresh(fields);
+    let request = Publish { id, ..Publish::fresh(fields) };
     folio.publish(&caller(), key, request).await.expect("a published version");
 }

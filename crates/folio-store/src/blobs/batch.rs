@@ -5,12 +5,15 @@
 //! directory). A directory's node serves as a file too, a whole file serves as a chunk, so of two kinds of one
 //! digest the more useful is kept: directory, whole file, chunked file.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use folio_core::ports::{About, Node, StoreError};
 use folio_model::{ChunkList, Digest, NodeKind, Timestamp, Tree, TreeEntry, TreeTotals};
 
+use super::damaged::Damaged;
 use super::index::{Age, Table};
 
 /// Nodes whose bytes are what their digests say.
@@ -21,6 +24,8 @@ pub(super) struct Batch {
     order: Vec<Digest>,
     /// How many nodes came.
     came: u64,
+    /// What counts as not stored although it has a row.
+    damaged: Arc<Damaged>,
 }
 
 #[derive(Clone)]
@@ -50,7 +55,7 @@ pub(super) struct Unknown {
 
 /// What storing a batch would do.
 pub(super) struct Plan {
-    /// Not stored, or stored as something less useful; in the order they came.
+    /// Not stored, damaged, or stored as something less useful; in the order they came.
     pub(super) new: Vec<Digest>,
     /// Stored and to be touched.
     pub(super) used: Vec<Digest>,
@@ -67,9 +72,9 @@ struct Known {
 
 impl Batch {
     /// Checks every node by itself. Takes long: call it where blocking is allowed.
-    pub(super) fn check(nodes: Vec<Node>) -> Result<Self, StoreError> {
+    pub(super) fn check(nodes: Vec<Node>, damaged: Arc<Damaged>) -> Result<Self, StoreError> {
         let came = nodes.len() as u64;
-        let mut batch = Self { items: HashMap::new(), order: Vec::new(), came };
+        let mut batch = Self { items: HashMap::new(), order: Vec::new(), came, damaged };
         for node in nodes {
             batch.add(item(node)?);
         }
@@ -90,6 +95,12 @@ impl Batch {
     /// The nodes of these digests.
     pub(super) fn nodes(&self, digests: &[Digest]) -> Vec<Node> {
         digests.iter().map(|digest| self.items[digest].node.clone()).collect()
+    }
+
+    /// What its nodes name that is not in it.
+    pub(super) fn elsewhere(&self) -> impl Iterator<Item = Digest> {
+        let named = self.items.values().flat_map(Item::named);
+        named.filter(|named| !self.items.contains_key(named))
     }
 
     /// The bytes of a node that is not in chunks.
@@ -140,7 +151,7 @@ impl Batch {
         let mut unknown = Unknown::default();
         for digest in &self.order {
             let item = &self.items[digest];
-            if item.totals.is_none() && !is_stored(table, &item.node)? {
+            if item.totals.is_none() && !self.is_stored(table, &item.node)? {
                 unknown.files.push(*digest);
             }
             for entry in item.entries() {
@@ -168,7 +179,7 @@ impl Batch {
         let mut used = Vec::new();
         for digest in &self.order {
             let item = &self.items[digest];
-            if is_stored(table, &item.node)? {
+            if self.is_stored(table, &item.node)? {
                 used.push(*digest);
             } else if item.totals.is_none() {
                 return Ok(None);
@@ -226,6 +237,17 @@ impl Batch {
                 refuse(format!("the totals of directory `{name}` are not what it holds"))
             }
         }
+    }
+
+    /// Whether a node is stored in a kind that serves for it.
+    fn is_stored(&self, table: &dyn Table, node: &Node) -> Result<bool, StoreError> {
+        let Some(row) = table.row(node.digest)? else { return Ok(false) };
+        Ok(match rank(row.kind).cmp(&rank(node.kind)) {
+            Ordering::Less => false,
+            Ordering::Equal => !self.damaged.holds(row.place),
+            // Damaged or not, whoever names it relies on its being more than this.
+            Ordering::Greater => true,
+        })
     }
 
     fn named(&self, table: &dyn Table, digest: Digest) -> Result<Known, StoreError> {
@@ -293,12 +315,6 @@ fn item(node: Node) -> Result<Item, StoreError> {
         }
     };
     Ok(Item { node, names, totals })
-}
-
-/// Whether a node is stored in a kind that serves for it.
-fn is_stored(table: &dyn Table, node: &Node) -> Result<bool, StoreError> {
-    let row = table.row(node.digest)?;
-    Ok(row.is_some_and(|row| rank(row.kind) >= rank(node.kind)))
 }
 
 fn rank(kind: NodeKind) -> u8 {

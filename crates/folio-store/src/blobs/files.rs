@@ -2,8 +2,9 @@
 //! there, which a directory has to sync too: nobody reads a pack before it is in the index, so a pack may as well
 //! grow in its place. Whatever a crash leaves half written was never named, and the sweep takes it.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use folio_core::crash;
@@ -19,7 +20,9 @@ pub(super) struct Files {
 impl Files {
     /// Opens a directory, making it if it is not there.
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(directory)?;
+        make(directory)?;
+        // Whoever made it may have let others in. Where it is somebody else's, they decide.
+        drop(std::fs::set_permissions(directory, Permissions::from_mode(0o700)));
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             sync(parent)?;
         }
@@ -56,7 +59,7 @@ impl NewFile {
     }
 
     fn create(&self) -> io::Result<Option<File>> {
-        let create = || File::options().write(true).create_new(true).open(&self.path);
+        let create = || File::options().write(true).create_new(true).mode(0o600).open(&self.path);
         let created = match create() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.create_shelf()?;
@@ -73,7 +76,7 @@ impl NewFile {
     /// Makes the directories above the file, each durable in the one above it.
     fn create_shelf(&self) -> io::Result<()> {
         let shelf = self.path.parent().unwrap_or(&self.path);
-        std::fs::create_dir_all(shelf)?;
+        make(shelf)?;
         if self.synced {
             shelf.ancestors().skip(1).take(2).try_for_each(sync)?;
         }
@@ -87,6 +90,11 @@ impl NewFile {
         file.sync_all()?;
         self.path.parent().map_or(Ok(()), sync)
     }
+}
+
+/// Makes a directory, and those above it, that only its owner can look into: packs hold all code there is.
+fn make(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 /// Removes what an object store left half written. Such files have a `#` in their names and no listing shows them.

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 pub(crate) type PackId = i64;
 
 /// Where a node lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// The pack.
     pub(crate) pack: PackId,
@@ -131,8 +131,8 @@ pub(crate) trait Index: Send + Sync + 'static {
     /// Runs a job that only reads, on rows that stand still and hold every finished change.
     async fn look(&self, job: Job) -> Result<(), StoreError>;
 
-    /// Runs a job as one transaction, after all earlier ones; durable when this returns.
-    async fn change(&self, job: Job) -> Result<(), StoreError>;
+    /// Runs a job that as many callers wait for as one transaction, after all earlier ones; durable when this returns.
+    async fn change(&self, job: Job, callers: usize) -> Result<(), StoreError>;
 }
 
 /// Reads the rows.
@@ -151,9 +151,18 @@ pub(crate) async fn change<T: Send + 'static>(
     index: &dyn Index,
     job: impl FnOnce(&mut dyn Table) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
+    change_for(index, 1, job).await
+}
+
+/// Changes the rows on behalf of as many callers.
+pub(crate) async fn change_for<T: Send + 'static>(
+    index: &dyn Index,
+    callers: usize,
+    job: impl FnOnce(&mut dyn Table) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
     let (answer, mut answered) = oneshot::channel();
     let job: Job = Box::new(move |table| deliver(answer, job(table)?));
-    index.change(job).await?;
+    index.change(job, callers).await?;
     Ok(answered.try_recv().expect("a job that succeeded has answered"))
 }
 

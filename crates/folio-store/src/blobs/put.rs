@@ -1,5 +1,7 @@
 //! Storing a batch: check the bytes, pack what is new, write the pack, then the rows. A small pack is written with them.
 
+use std::sync::Arc;
+
 use folio_core::crash;
 use folio_core::ports::{Node, StoreError, Stored};
 use folio_model::{Digest, NodeKind};
@@ -25,10 +27,15 @@ const ADOPTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 impl PackStore {
     /// Stores a batch, a small one together with others.
     pub(super) async fn put_batch(&self, nodes: Vec<Node>) -> Result<Stored, StoreError> {
+        let damaged = Arc::clone(&self.damaged);
         if together::is_small(&nodes) {
-            return self.put_together(Batch::check(nodes)?).await;
+            let batch = Batch::check(nodes, damaged)?;
+            self.require_whole(&batch).await?;
+            return self.put_together(batch).await;
         }
-        self.put_alone(blocking(move || Batch::check(nodes)).await?).await
+        let batch = blocking(move || Batch::check(nodes, damaged)).await?;
+        self.require_whole(&batch).await?;
+        self.put_alone(batch).await
     }
 
     /// Stores a batch in a pack of its own.
@@ -83,7 +90,10 @@ impl PackStore {
             for digest in unknown.directories {
                 let bytes = match batch.raw(digest) {
                     Some(bytes) => Some(bytes),
-                    None => self.read_whole(digest, ADOPTED_BYTES_MAX).await?,
+                    None => {
+                        let read = self.read_whole(digest, ADOPTED_BYTES_MAX).await;
+                        read.map_err(|error| lacking(digest, error))?
+                    }
                 };
                 batch.adopt(digest, bytes)?;
             }
@@ -113,7 +123,7 @@ impl PackStore {
     }
 
     async fn chunk(&self, file: Digest, chunk: Digest) -> Result<bytes::Bytes, StoreError> {
-        let node = self.read(chunk).await?;
+        let node = self.read(chunk).await.map_err(|error| lacking(chunk, error))?;
         if node.kind != NodeKind::Chunked {
             return Ok(node.bytes);
         }
@@ -145,5 +155,13 @@ impl PackStore {
             }
         }
         Err(StoreError::failed("name a pack", "every name that was tried is taken"))
+    }
+}
+
+/// What a batch relies on and cannot be read has to come with it.
+fn lacking(digest: Digest, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Corrupt { .. } => StoreError::MissingBlob { digest },
+        error => error,
     }
 }

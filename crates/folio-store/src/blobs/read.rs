@@ -4,6 +4,7 @@ use bytes::Bytes;
 use folio_core::ports::{Node, StoreError};
 use folio_model::{ChunkList, Digest, NodeKind};
 
+use super::damaged::Extent;
 use super::index::{Home, Pack, Place, Row, look};
 use super::pack::{self, Listed};
 use super::{PackStore, blocking};
@@ -11,17 +12,38 @@ use super::{PackStore, blocking};
 /// A node up to here is checked in less time than it takes to hand it to another thread.
 const CHECKED_AT_ONCE_MAX: u64 = 32 * 1024;
 
+/// Where a node may be read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Memory, if it is there.
+    Remembered,
+    /// Only from where it is kept.
+    Afresh,
+}
+
 impl PackStore {
     /// Reads a node and checks it.
     pub(super) async fn read(&self, digest: Digest) -> Result<Node, StoreError> {
+        self.read_by(digest, Way::Remembered).await
+    }
+
+    /// Reads a node and checks it. Damage is noted.
+    pub(super) async fn read_by(&self, digest: Digest, way: Way) -> Result<Node, StoreError> {
         let mut vanished = None;
         loop {
             let (row, pack) = self.find(digest).await?;
-            match self.block(&pack, row.place).await? {
-                Some(block) => return open(digest, &row, block).await,
+            match self.block(&pack, row.place, way).await? {
+                Some(block) => {
+                    let opened = open(digest, &row, block).await;
+                    if let Err(StoreError::Corrupt { .. }) = opened {
+                        self.damaged.note(Extent::Node(row.place));
+                    }
+                    return opened;
+                }
                 // A sweep moved the node after it was looked up: it is in another pack by now.
                 None if vanished != Some(row.place) => vanished = Some(row.place),
                 None => {
+                    self.damaged.note(Extent::Pack(row.place.pack));
                     let what = format!("blob {digest}: its pack {}", pack.name);
                     return Err(StoreError::corrupt(what));
                 }
@@ -53,18 +75,39 @@ impl PackStore {
     async fn find(&self, digest: Digest) -> Result<(Row, Pack), StoreError> {
         let find = look(&*self.index, move |table| {
             let row = table.row(digest)?.ok_or(StoreError::MissingBlob { digest })?;
-            let pack = table.pack(row.place.pack)?;
-            let pack = pack.ok_or_else(|| StoreError::corrupt(format!("the row of {digest}")))?;
-            Ok((row, pack))
+            Ok((row, table.pack(row.place.pack)?))
         });
-        find.await
+        let (row, pack) = find.await?;
+        let lost = || {
+            self.damaged.note(Extent::Pack(row.place.pack));
+            StoreError::corrupt(format!("the row of {digest}"))
+        };
+        Ok((row, pack.ok_or_else(lost)?))
     }
 
     /// Reads the block a node lies in; None if its pack is not there.
-    async fn block(&self, pack: &Pack, place: Place) -> Result<Option<Bytes>, StoreError> {
-        if let Some(block) = self.cache.get(place) {
-            return Ok(Some(block));
+    async fn block(
+        &self,
+        pack: &Pack,
+        place: Place,
+        way: Way,
+    ) -> Result<Option<Bytes>, StoreError> {
+        let remembered = (way == Way::Remembered).then(|| self.cache.get(place)).flatten();
+        if remembered.is_some() {
+            return Ok(remembered);
         }
+        let read = self.read_block(pack, place).await;
+        match &read {
+            Ok(Some(block)) if way == Way::Remembered => self.cache.keep(place, block.clone()),
+            Err(StoreError::Corrupt { .. }) => {
+                self.damaged.note(Extent::Block(place.pack, place.spot.block_at));
+            }
+            _ => {}
+        }
+        read
+    }
+
+    async fn read_block(&self, pack: &Pack, place: Place) -> Result<Option<Bytes>, StoreError> {
         let start = place.spot.block_at;
         let part = start..start + u64::from(place.spot.block_bytes);
         let stored = match pack.home {
@@ -75,9 +118,7 @@ impl PackStore {
         };
         let Some(stored) = stored else { return Ok(None) };
         let damaged = StoreError::corrupt(format!("pack {} at byte {start}", pack.name));
-        let block = blocking(move || pack::open_block(&stored).ok_or(damaged)).await?;
-        self.cache.keep(place, block.clone());
-        Ok(Some(block))
+        blocking(move || pack::open_block(&stored).ok_or(damaged)).await.map(Some)
     }
 }
 

@@ -86,13 +86,14 @@ impl PackStore {
         let alive: HashSet<PackId> = alive.into_iter().map(|(_, row)| row.place.pack).collect();
         let empty = snapshot.packs.into_iter().filter(|(id, _)| !alive.contains(id));
         let (empty_ids, empty): (Vec<_>, Vec<_>) = empty.unzip();
-        let nodes = dead.len() as u64;
+        let (nodes, emptied) = (dead.len() as u64, empty_ids.clone());
         let removed =
             change(&*self.index, move |table| remove(table, &dead, &empty_ids, recent)).await?;
         if !removed {
             return Ok(None);
         }
         self.abouts.forget();
+        self.damaged.forget(&emptied);
         crash::point("sweep.committed");
         let bytes = self.remove_objects(&empty).await?;
         crash::point("sweep.unlinked");
@@ -151,7 +152,8 @@ impl PackStore {
         Ok(packs.iter().map(|pack| pack.bytes).sum())
     }
 
-    /// Copies what lives in mostly dead packs into new ones. Returns the bytes given back.
+    /// Copies what lives in mostly dead packs into new ones, and out of packs in which something was damaged before its
+    /// bytes were stored again. Returns the bytes given back.
     async fn rewrite_packs(&self) -> Result<u64, StoreError> {
         let snapshot = self.snapshot().await?;
         let mut living: HashMap<PackId, Vec<(Digest, Row)>> = HashMap::new();
@@ -163,6 +165,12 @@ impl PackStore {
         for (id, pack) in snapshot.packs {
             let rows = living.remove(&id).unwrap_or_default();
             let alive: u64 = rows.iter().map(|(_, row)| row.bytes).sum();
+            if self.damaged.is_in(id) {
+                // By itself: while something in it cannot be read, none of what is copied with it could go.
+                let raw_bytes = alive;
+                bytes += self.rewrite(Rewrite { rows, packs: vec![(id, pack)], raw_bytes }).await?;
+                continue;
+            }
             if alive * 2 >= pack.raw_bytes {
                 continue;
             }
@@ -195,11 +203,13 @@ impl PackStore {
         let written = self.write_pack(nodes).await?;
         let added = written.as_ref().map_or(0, |written| written.pack.bytes);
         let ids: Vec<PackId> = packs.iter().map(|(id, _)| *id).collect();
+        let emptied = ids.clone();
         let moved = move |table: &mut dyn Table| {
             relocate(table, &rows, written.as_ref(), &ids).map(|()| written)
         };
         // The new pack's name stays reserved until its rows are committed.
         drop(change(&*self.index, moved).await?);
+        self.damaged.forget(&emptied);
         let packs: Vec<Pack> = packs.into_iter().map(|(_, pack)| pack).collect();
         Ok(self.remove_objects(&packs).await?.saturating_sub(added))
     }

@@ -1,6 +1,8 @@
 //! Both stores against the conformance suite, and what only this implementation can show: damage, crashes
 //! between steps, and a suite that notices an index which forgets.
 
+mod files;
+mod healing;
 mod races;
 
 use std::ops::Range;
@@ -352,14 +354,14 @@ impl Index for Meddled {
         self.index.look(job).await
     }
 
-    async fn change(&self, job: Job) -> Result<(), StoreError> {
+    async fn change(&self, job: Job, callers: usize) -> Result<(), StoreError> {
         let first = self.first.lock().unwrap().take();
         if let Some(first) = first {
-            self.index.change(first).await?;
+            self.index.change(first, callers).await?;
         }
         let blind = self.sight == Sight::Blind;
         let job: Job = if blind { Box::new(|table| job(&mut Blind(table))) } else { job };
-        self.index.change(job).await
+        self.index.change(job, callers).await
     }
 }
 
@@ -457,7 +459,7 @@ impl Index for Forgetful {
     async fn look(&self, job: Job) -> Result<(), StoreError> {
         self.0.look(job).await
     }
-    async fn change(&self, job: Job) -> Result<(), StoreError> {
+    async fn change(&self, job: Job, callers: usize) -> Result<(), StoreError> {
         let job: Job = Box::new(|table| {
             let mark = table.meta(Meta::Mark)?;
             let before = table.meta(Meta::Touched)?;
@@ -469,7 +471,7 @@ impl Index for Forgetful {
             fresh.for_each(|(digest, _)| table.touch(digest, 1).unwrap());
             Ok(())
         });
-        self.0.change(job).await
+        self.0.change(job, callers).await
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use super::PackStore;
 use super::batch::Batch;
 use super::commit::{Commit, Outcome, Written};
-use super::index::{Table, change, look};
+use super::index::{Table, change_for, look};
 use crate::sqlite::same;
 
 /// Raw bytes up to which a batch is small.
@@ -153,7 +153,7 @@ impl PackStore {
             // The name stays reserved until the rows are committed.
             commit(table, &add, (seen, written.as_ref()), now).map(|done| (done, written))
         };
-        let ((fates, is_used), written) = change(&*self.index, commit).await?;
+        let ((fates, is_used), written) = change_for(&*self.index, batches.len(), commit).await?;
         crash::point("blob.indexed");
         drop(written);
         for (batch, fate) in batches.iter().zip(&fates) {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use folio_core::ports::{Damage, Node, StoreError};
 use folio_model::Digest;
 
+use super::damaged::Extent;
 use super::index::{Home, Pack, PackId, Row, look};
 use super::read::listed;
 use super::sweep::named;
@@ -46,12 +47,18 @@ impl PackStore {
                 Some(bytes) => {
                     let stored = Arc::clone(&stored);
                     let check = move || Ok(check_pack(&pack, &bytes, rows, &stored));
-                    damages.extend(blocking(check).await?);
+                    let (found, extents) = blocking(check).await?;
+                    damages.extend(found);
+                    extents.into_iter().for_each(|extent| self.damaged.note(extent));
                 }
-                None => damages.extend(lost(&rows, &format!("its pack {} is missing", pack.name))),
+                None => {
+                    self.damaged.note(Extent::Pack(id));
+                    damages.extend(lost(&rows, &format!("its pack {} is missing", pack.name)));
+                }
             }
         }
-        for rows in rows.values() {
+        for (id, rows) in &rows {
+            self.damaged.note(Extent::Pack(*id));
             damages.extend(lost(rows, "the index does not say which object its pack is"));
         }
         Ok(damages)
@@ -66,11 +73,17 @@ fn damage(digest: Digest, why: &str) -> Damage {
     Damage { what: format!("blob {digest}: {why}"), digest: Some(digest) }
 }
 
-fn check_pack(pack: &Pack, bytes: &Bytes, rows: Rows, stored: &HashSet<Digest>) -> Vec<Damage> {
+/// What is damaged of a pack, and where its nodes cannot be read.
+fn check_pack(
+    pack: &Pack,
+    bytes: &Bytes,
+    rows: Rows,
+    stored: &HashSet<Digest>,
+) -> (Vec<Damage>, Vec<Extent>) {
     let contents: Option<HashMap<_, _>> = pack::contents(bytes)
         .map(|entries| entries.into_iter().map(|entry| (entry.digest, entry)).collect());
     let mut blocks: HashMap<u64, Option<Bytes>> = HashMap::new();
-    let mut damages = Vec::new();
+    let (mut damages, mut extents) = (Vec::new(), Vec::new());
     for (digest, row) in rows {
         let spot = row.place.spot;
         let block = blocks.entry(spot.block_at).or_insert_with(|| {
@@ -81,6 +94,7 @@ fn check_pack(pack: &Pack, bytes: &Bytes, rows: Rows, stored: &HashSet<Digest>) 
         let entry = listed(digest, &row);
         let node = block.as_ref().and_then(|block| pack::open_node(block, &entry));
         let Some(bytes) = node else {
+            extents.push(Extent::Node(row.place));
             damages.push(damage(digest, &format!("its bytes in pack {} are damaged", pack.name)));
             continue;
         };
@@ -93,7 +107,7 @@ fn check_pack(pack: &Pack, bytes: &Bytes, rows: Rows, stored: &HashSet<Digest>) 
         let what = format!("pack {}: not what was written", pack.name);
         damages.push(Damage { what, digest: None });
     }
-    damages
+    (damages, extents)
 }
 
 fn check_names(node: &Node, stored: &HashSet<Digest>) -> Vec<Damage> {

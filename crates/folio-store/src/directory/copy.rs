@@ -38,7 +38,7 @@ pub(super) async fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
 fn copy_pack(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = File::open(from)?;
     if let Some(shelf) = to.parent() {
-        fs::create_dir_all(shelf)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(shelf)?;
     }
     let mut copy = File::options().write(true).create_new(true).mode(0o600).open(to)?;
     io::copy(&mut source, &mut copy)?;

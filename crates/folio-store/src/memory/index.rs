@@ -50,7 +50,7 @@ impl Index for MemoryIndex {
         job(&mut *self.rows())
     }
 
-    async fn change(&self, job: Job) -> Result<(), StoreError> {
+    async fn change(&self, job: Job, _callers: usize) -> Result<(), StoreError> {
         job(&mut *self.rows())
     }
 }

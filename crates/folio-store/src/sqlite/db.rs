@@ -91,6 +91,15 @@ impl Db {
         self.writer()?.write(job, |_| ()).await
     }
 
+    /// As [`Db::write`], for a job that as many callers wait for and that refuses, if it does, before it writes.
+    pub(crate) async fn write_for<T: Send + 'static>(
+        &self,
+        callers: usize,
+        job: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer()?.write_for(callers, job).await
+    }
+
     /// Runs a job that writes; `durable` hears of its result once it is durable, before the caller does.
     pub(crate) async fn write_then<T: Send + 'static>(
         &self,

@@ -38,8 +38,8 @@ impl Index for Db {
         self.read(move |conn| job(&mut Rows(conn, None))).await
     }
 
-    async fn change(&self, job: Job) -> Result<(), StoreError> {
-        self.write(move |session| job(&mut Rows(session, Some(session)))).await
+    async fn change(&self, job: Job, callers: usize) -> Result<(), StoreError> {
+        self.write_for(callers, move |session| job(&mut Rows(session, Some(session)))).await
     }
 }
 

@@ -106,6 +106,10 @@ impl State for Newest<'_> {
         if let Some(place) = self.0.known(|known| known.pointer(pointer)) {
             return Ok(place);
         }
+        // Asked of every id that is drawn.
+        if self.0.known(|known| known.lacks_release_tag(pointer)) {
+            return Ok(None);
+        }
         let place = self.seen().place(pointer)?;
         self.0.known(|known| known.note_pointer(pointer, place.clone()));
         Ok(place)

@@ -95,6 +95,12 @@ impl Known {
         self.pointers.get(pointer).cloned()
     }
 
+    /// Whether a pointer is known to be a tag that no release of its app has.
+    pub(crate) fn lacks_release_tag(&self, pointer: &Pointer) -> bool {
+        let Pointer::ReleaseTag { app, name } = pointer else { return false };
+        self.release_tags.get(app).is_some_and(|tags| tags.iter().all(|(tag, _)| tag != name))
+    }
+
     /// Notes where a pointer is, if it is one of those that every deploy asks for.
     pub(crate) fn note_pointer(&mut self, pointer: &Pointer, place: Option<(Place, u64)>) {
         if matches!(pointer, Pointer::Live { .. } | Pointer::Plan { .. }) {

@@ -19,7 +19,7 @@ pub(crate) fn writer(conn: &Connection) -> Result<(), StoreError> {
     both(conn)?;
     set(
         conn,
-        "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000;
+        "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;
         PRAGMA journal_size_limit = 67108864; PRAGMA foreign_keys = ON;",
     )?;
     // A planted fault shows that a test would notice.

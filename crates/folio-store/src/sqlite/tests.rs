@@ -19,6 +19,7 @@ use super::{Db, Options, SqliteLedger};
 mod cost;
 mod damage;
 mod directory;
+mod fold;
 mod schemas;
 mod writer;
 

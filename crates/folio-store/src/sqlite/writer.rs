@@ -2,6 +2,7 @@
 //! then answers: while one group reaches the disk the next piles up, so writers share an fsync. Whoever was answered
 //! is likely to come again, and is given a moment to: else callers fall into two halves that wait for each other.
 //! A job that fails takes nothing else with it: if it left anything behind, the group runs again with a savepoint each.
+//! What waits for one answer may be many callers: they count, not the jobs.
 //!
 //! Nothing is acknowledged before it is durable. A failed fsync is never tried again: the process ends and the next
 //! start reads what the disk really has.
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use folio_core::crash;
 use folio_core::ports::StoreError;
@@ -20,6 +21,7 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::error::{failure, is_io};
+use super::fold::Fold;
 use super::log::LogRoom;
 use super::session::Session;
 
@@ -33,6 +35,10 @@ const WAITING_MAX: usize = 1024;
 /// answer and ask anew; if nobody came for so long, the others do not come either.
 const PAUSE: Duration = Duration::from_micros(200);
 
+/// As which part of the last group's transaction the pause may be, where that is longer: whoever comes too late waits for
+/// all of the next.
+const PAUSE_SHARE: u32 = 4;
+
 /// Owns the thread and the way to it.
 pub(crate) struct Writer {
     jobs: Mutex<Option<Sender<Box<dyn Work>>>>,
@@ -44,9 +50,10 @@ impl Writer {
     /// Starts the thread, which owns the connection from then on.
     pub(crate) fn start(conn: Connection) -> Result<Self, StoreError> {
         let (jobs, waiting) = mpsc::channel();
+        let fold = Fold::start(conn.path().map_or(Path::new(""), Path::new))?;
         let thread = thread::Builder::new()
             .name("folio-writer".to_owned())
-            .spawn(move || serve(&Session::new(conn), &waiting))
+            .spawn(move || serve(&Session::new(conn), fold, &waiting))
             .map_err(|error| StoreError::failed("start the writer", error))?;
         let places = Arc::new(Semaphore::new(WAITING_MAX));
         Ok(Self { jobs: Mutex::new(Some(jobs)), places, thread: Mutex::new(Some(thread)) })
@@ -62,7 +69,18 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let mut job = Some(job);
         let once = move |session: &Session| job.take().expect("a job runs once")(session);
-        self.wait(once, durable, Runs::Once).await
+        self.wait(once, durable, (Runs::Once, 1)).await
+    }
+
+    /// As [`Writer::write`], for a job that as many callers wait for and that refuses, if it does, before it writes.
+    pub(crate) async fn write_for<T: Send + 'static>(
+        &self,
+        callers: usize,
+        job: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let mut job = Some(job);
+        let once = move |session: &Session| job.take().expect("a job runs once")(session);
+        self.wait(once, |_| (), (Runs::OnceWhole, callers)).await
     }
 
     /// As [`Writer::write`], for a job that may run again if what it did has to be taken back because of another.
@@ -71,18 +89,18 @@ impl Writer {
         job: impl FnMut(&Session) -> Result<T, StoreError> + Send + 'static,
         durable: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.wait(job, durable, Runs::Repeatedly).await
+        self.wait(job, durable, (Runs::Repeatedly, 1)).await
     }
 
     async fn wait<T: Send + 'static>(
         &self,
         job: impl FnMut(&Session) -> Result<T, StoreError> + Send + 'static,
         durable: impl FnOnce(&T) + Send + 'static,
-        runs: Runs,
+        (runs, callers): (Runs, usize),
     ) -> Result<T, StoreError> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { job, durable, runs, result: None, answer, _place: place };
+        let waiting = Waiting { job, durable, runs, callers, result: None, answer, _place: place };
         self.send(Box::new(waiting))?;
         answered.await.map_err(|_| closed())?
     }
@@ -118,8 +136,10 @@ fn closed() -> StoreError {
 /// How often a job may run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Runs {
-    Once,
     Repeatedly,
+    /// Once, and it has written nothing if it refuses.
+    OnceWhole,
+    Once,
 }
 
 /// What becomes of a job's changes.
@@ -135,6 +155,9 @@ trait Work: Send {
     /// How often it may run.
     fn runs(&self) -> Runs;
 
+    /// How many wait for its answer and are likely to come again.
+    fn callers(&self) -> usize;
+
     /// Runs the job and keeps its result.
     fn run(&mut self, session: &Session) -> Outcome;
 
@@ -149,6 +172,7 @@ struct Waiting<T, F, D> {
     job: F,
     durable: D,
     runs: Runs,
+    callers: usize,
     result: Option<Result<T, StoreError>>,
     answer: oneshot::Sender<Result<T, StoreError>>,
     _place: OwnedSemaphorePermit,
@@ -162,6 +186,10 @@ where
 {
     fn runs(&self) -> Runs {
         self.runs
+    }
+
+    fn callers(&self) -> usize {
+        self.callers
     }
 
     fn run(&mut self, session: &Session) -> Outcome {
@@ -196,37 +224,48 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or_default())
 }
 
-fn serve(session: &Session, waiting: &Receiver<Box<dyn Work>>) {
+fn serve(session: &Session, mut fold: Fold, waiting: &Receiver<Box<dyn Work>>) {
     let mut group = Vec::new();
     let mut expected = 1;
     let mut room = LogRoom::of(session.path().map_or(Path::new(""), Path::new));
-    while gather(&mut group, waiting, expected) {
+    let mut pause = PAUSE;
+    while gather(&mut group, waiting, (expected, pause)) {
+        let begun = moment();
         let committed = run(session, &mut group);
+        pause = PAUSE.max(begun.elapsed() / PAUSE_SHARE);
         let answered = std::mem::take(&mut group);
         group.extend(waiting.try_iter().take(GROUP_MAX));
-        expected = group.len() + answered.len();
+        expected = callers(&group) + callers(&answered);
         answer(answered, committed);
+        fold.keep(session);
         room.keep();
     }
+    drop(fold);
     if let Err(error) = session.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "The log was not folded into the database; the next start does it");
     }
 }
 
-/// Adds what waits to a group: at least one job, however long it takes, and the expected number if they come soon.
-/// False if there is none and none can come.
+/// How many wait for the answers of a group.
+fn callers(group: &[Box<dyn Work>]) -> usize {
+    group.iter().map(|work| work.callers()).sum()
+}
+
+/// Adds what waits to a group: at least one job, however long it takes, and those of the expected callers that come
+/// soon. False if there is none and none can come.
 fn gather(
     group: &mut Vec<Box<dyn Work>>,
     waiting: &Receiver<Box<dyn Work>>,
-    expected: usize,
+    (expected, pause): (usize, Duration),
 ) -> bool {
     if group.is_empty() {
         let Ok(first) = waiting.recv() else { return false };
         group.push(first);
     }
     group.extend(waiting.try_iter().take(GROUP_MAX - group.len()));
-    while group.len() < expected.min(GROUP_MAX)
-        && let Ok(next) = waiting.recv_timeout(PAUSE)
+    while group.len() < GROUP_MAX
+        && callers(group) < expected
+        && let Ok(next) = waiting.recv_timeout(pause)
     {
         group.push(next);
     }
@@ -247,6 +286,11 @@ fn answer(group: Vec<Box<dyn Work>>, committed: Result<(), StoreError>) {
             }
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a disk takes decides nothing but a wait")]
+fn moment() -> Instant {
+    Instant::now()
 }
 
 /// Runs and commits one group.
@@ -275,31 +319,36 @@ fn run(session: &Session, group: &mut [Box<dyn Work>]) -> Result<(), StoreError>
     result
 }
 
-/// Runs what cannot be repeated first, so that the rest can be taken back and run again by itself.
+/// Runs what can be repeated first: as long as nothing else ran, it can be taken back and run again by itself. Of the rest,
+/// only what may fail half way gets a savepoint.
 ///
 /// Fails only if the whole transaction is lost.
 fn run_all(session: &Session, group: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
     group.sort_by_key(|work| work.runs());
-    let once = group.partition_point(|work| work.runs() == Runs::Once);
-    let (once, mut rest) = group.split_at_mut(once);
-    once.iter_mut().try_for_each(|work| run_in_savepoint(session, &mut **work))?;
-    // A savepoint has SQLite copy every page before it changes it: without, a publish costs a tenth less.
-    let undo: &[&str] = if once.is_empty() {
-        &["ROLLBACK", "BEGIN IMMEDIATE"]
-    } else {
-        execute(session, "SAVEPOINT rest").map_err(failure("set a savepoint"))?;
-        &["ROLLBACK TO rest"]
-    };
-    while let Some(failed) = run_at_once(session, rest)? {
+    let repeatable = group.partition_point(|work| work.runs() == Runs::Repeatedly);
+    let (repeatable, once) = group.split_at_mut(repeatable);
+    run_repeatable(session, repeatable)?;
+    let whole = once.partition_point(|work| work.runs() == Runs::OnceWhole);
+    let (whole, once) = once.split_at_mut(whole);
+    if run_at_once(session, whole)?.is_some() {
+        return Err(StoreError::failed("write to the database", "a job left its work half done"));
+    }
+    once.iter_mut().try_for_each(|work| run_in_savepoint(session, &mut **work))
+}
+
+/// Runs jobs without a savepoint each, as long as none fails: SQLite copies every page that is changed inside one, which
+/// is a tenth of what a publish costs.
+fn run_repeatable(session: &Session, mut jobs: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
+    while let Some(failed) = run_at_once(session, jobs)? {
         session.forget();
-        for sql in undo {
+        for sql in ["ROLLBACK", "BEGIN IMMEDIATE"] {
             execute(session, sql).map_err(failure("take back a group"))?;
         }
         if failed > 0 {
-            return rest.iter_mut().try_for_each(|work| run_in_savepoint(session, &mut **work));
+            return jobs.iter_mut().try_for_each(|work| run_in_savepoint(session, &mut **work));
         }
         // Nothing ran before it, so what it decided stands and only the others go on.
-        rest = &mut rest[1..];
+        jobs = &mut jobs[1..];
     }
     Ok(())
 }

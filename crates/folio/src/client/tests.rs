@@ -14,7 +14,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::content::{self, Given, Most};
+use crate::content::{self, Given, Most, Trust};
 use crate::upload;
 
 /// What the server does with one request.
@@ -133,9 +133,10 @@ async fn an_upload_that_broke_off_asks_again_and_sends_only_what_is_missing() {
         missing(&[file("c")]),
         Turn::Say(json!({ "added": 2, "reused": 0 })),
     ];
-    let (sent, seen) =
-        against(turns, async |client| upload::upload(&client, (given, None), found, &limits).await)
-            .await;
+    let (sent, seen) = against(turns, async |client| {
+        upload::upload(&client, (given, None, Trust::Remembered), found, &limits).await
+    })
+    .await;
     sent.unwrap();
     let first: Value = serde_json::from_slice(&seen[0].body).unwrap();
     assert_eq!(first, json!({ "digests": [root] }), "the root is asked for alone");
@@ -165,7 +166,7 @@ async fn a_server_that_lacks_what_is_remembered_gets_everything() {
         Turn::Say(json!({ "missing": files })),
         stored(),
     ];
-    let place = (given.clone(), Some(caches.clone()));
+    let place = (given.clone(), Some(caches.clone()), Trust::Remembered);
     let (sent, seen) =
         against(turns, async |client| upload::upload(&client, place, found, &limits).await).await;
     sent.unwrap();
@@ -213,7 +214,7 @@ async fn batches_of_files_are_on_their_way_together_and_directories_come_after_t
             });
         }
     };
-    let upload = upload::upload(&client, (given, None), found, &limits);
+    let upload = upload::upload(&client, (given, None, Trust::Remembered), found, &limits);
     tokio::select! {
         sent = tokio::time::timeout(Duration::from_secs(30), upload) => {
             sent.expect("no two batches were on their way at once").unwrap();

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make an alias
-    Create(Point),
+    Create(Create),
     /// Point an alias elsewhere
     Update(Point),
     /// List the aliases of a function
@@ -46,13 +46,20 @@ pub(crate) struct Which {
 #[derive(Debug, Args)]
 pub(crate) struct Point {
     #[command(flatten)]
+    create: Create,
+    /// Refuse unless the alias is still at this revision
+    #[arg(long, value_name = "REVISION")]
+    expect: Option<u64>,
+}
+
+/// Which alias to make, and where to point it.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    #[command(flatten)]
     which: Which,
     /// The version; repeat it with shares of 10000 or percent to split, such as `v1=90%`
     #[arg(long, value_name = "VERSION[=SHARE]", required = true)]
     version: Vec<Target>,
-    /// Refuse unless the alias is still at this revision
-    #[arg(long, value_name = "REVISION")]
-    expect: Option<u64>,
 }
 
 /// Whose aliases to list.
@@ -135,7 +142,7 @@ struct Share {
 /// Runs a command on aliases.
 pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     match command {
-        Command::Create(point) => create(session, point).await,
+        Command::Create(create) => self::create(session, create).await,
         Command::Update(point) => update(session, point).await,
         Command::List(list) => self::list(session, list).await,
         Command::Delete(delete) => self::delete(session, delete).await,
@@ -144,18 +151,18 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     }
 }
 
-async fn create(session: &Session, point: Point) -> Result<()> {
-    let unit = point.which.named.unit(session)?;
-    let body = json!({ "name": point.which.alias, "targets": shares(&point.version)? });
-    let change = Change::new(Method::POST).body(&body)?.expect(point.expect);
+async fn create(session: &Session, create: Create) -> Result<()> {
+    let unit = create.which.named.unit(session)?;
+    let body = json!({ "name": create.which.alias, "targets": shares(&create.version)? });
+    let change = Change::new(Method::POST).body(&body)?;
     let done: Done<AliasView> = session.client.change(&aliases(&unit), change).await?;
     session.output.item(&done, pointed)
 }
 
-async fn update(session: &Session, point: Point) -> Result<()> {
+async fn update(session: &Session, Point { create: point, expect }: Point) -> Result<()> {
     let unit = point.which.named.unit(session)?;
     let body = json!({ "targets": shares(&point.version)? });
-    let change = Change::new(Method::PUT).body(&body)?.expect(point.expect);
+    let change = Change::new(Method::PUT).body(&body)?.expect(expect);
     let path = [&aliases(&unit)[..], &[point.which.alias.as_str()]].concat();
     let done: Done<AliasView> = session.client.change(&path, change).await?;
     session.output.item(&done, pointed)

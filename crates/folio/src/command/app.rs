@@ -3,6 +3,7 @@
 mod bundle;
 
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -87,8 +88,8 @@ pub(crate) struct SetPlan {
 #[derive(Debug, Args)]
 pub(crate) struct ListVersion {
     /// Show at most this many
-    #[arg(long, value_name = "COUNT", default_value_t = usize::MAX, hide_default_value = true)]
-    limit: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = NonZeroUsize::MAX, hide_default_value = true)]
+    limit: NonZeroUsize,
 }
 
 /// Which moment to show.
@@ -139,7 +140,8 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Plan(command) => plan(session, command).await,
         Command::ListVersion(ListVersion { limit }) => {
-            let found: Vec<AppVersionView> = client.pages(&versions, ("below", limit)).await?;
+            let found: Vec<AppVersionView> =
+                client.pages(&versions, ("below", limit.get())).await?;
             session.output.item(&found, |found| listing(app.as_str(), found))
         }
         Command::Show(Show { id, at }) => {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use super::version::download::{self, Target};
 use crate::client::Items;
-use crate::content::{self, Given, Most};
+use crate::content::{self, Given, Most, Trust};
 use crate::output::{self, Format, Output, Table, list};
 use crate::problem::Problem;
 use crate::upload;
@@ -107,7 +107,7 @@ async fn put(session: &Session, path: PathBuf) -> Result<Digest> {
     let Server { limits } = session.client.get(&[], &[]).await?;
     let given = Given::Files(path);
     let found = content::find(&given, None, &Most::of(limits.content_files_max))?;
-    match upload::upload(&session.client, (given, None), found, &limits).await? {
+    match upload::upload(&session.client, (given, None, Trust::Remembered), found, &limits).await? {
         ContentRef::Archive { archive } => Ok(archive),
         ContentRef::Tree { tree, .. } => Ok(tree),
     }

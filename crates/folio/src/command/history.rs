@@ -1,5 +1,7 @@
 //! `folio log` and `folio undo`: what was done, and taking it back.
 
+use std::num::NonZeroUsize;
+
 use anyhow::Result;
 use clap::Args;
 use folio_core::history::LogLine;
@@ -16,8 +18,8 @@ use crate::output::{Format, Table, list, moment};
 #[derive(Debug, Args)]
 pub(crate) struct Log {
     /// Show at most this many entries
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
-    limit: usize,
+    #[arg(long, value_name = "COUNT", default_value = "50")]
+    limit: NonZeroUsize,
 }
 
 /// What to take back.
@@ -32,7 +34,7 @@ pub(crate) struct Undo {
 pub(crate) async fn log(session: &Session, log: Log) -> Result<()> {
     let app = session.app(None);
     let path = ["apps", app.as_str(), "log"];
-    let lines: Vec<LogLine> = session.client.pages(&path, ("below", log.limit)).await?;
+    let lines: Vec<LogLine> = session.client.pages(&path, ("below", log.limit.get())).await?;
     session.output.items(&lines, table)
 }
 

@@ -4,12 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use folio_core::sweep::Finding;
 
 use crate::config::Config;
 use crate::directory;
 use crate::output::{self, Format};
 use crate::problem::Problem;
+use crate::serve;
+
+/// Names shown of what stands on one damage.
+const SHOWN_MAX: usize = 20;
 
 /// Which directory to check.
 #[derive(Debug, Args)]
@@ -41,41 +45,43 @@ pub(crate) struct Restore {
     data: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Damage {
-    what: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
-}
-
 /// Reads a data directory back.
 pub(crate) async fn check(check: Check, config: &Config, format: Format) -> Result<()> {
     let data = config.data(check.data)?;
-    let damage = directory::check(&data).await?;
-    let found = damage.iter().map(|damage| Damage {
-        what: damage.what.clone(),
-        digest: damage.digest.map(|digest| digest.to_string()),
-    });
-    let found: Vec<_> = found.collect();
-    format.item(&found, |found| {
-        let lines: Vec<_> = found.iter().map(|damage| damage.what.as_str()).collect();
-        lines.join("\n")
-    })?;
-    match damage.len() {
+    let found = directory::check(&data).await?;
+    format.item(&found, |found| found.iter().map(told).collect::<Vec<_>>().join("\n"))?;
+    let places = match found.len() {
         0 => {
             output::talk(&format!("{} is whole", data.display()));
-            Ok(())
+            return Ok(());
         }
-        count => {
-            let problem = format!("{} is damaged in {count} places", data.display());
-            Err(Problem::new(problem).hint("restore it from a backup with `folio restore`").into())
-        }
-    }
+        1 => "one place".to_owned(),
+        count => format!("{count} places"),
+    };
+    let problem = Problem::new(format!("{} is damaged in {places}", data.display()));
+    let restore = "restore it from a backup with `folio restore`";
+    let hint = if found.iter().all(|finding| finding.digest.is_none()) {
+        restore.to_owned()
+    } else {
+        format!(
+            "publish the files of what is named above again, with `--no-cache`; then `folio gc` and \
+             `folio check`. Or {restore}"
+        )
+    };
+    Err(problem.hint(hint).into())
+}
+
+/// What is damaged, and below it what stands on it.
+fn told(finding: &Finding) -> String {
+    let shown = finding.affects.iter().take(SHOWN_MAX).map(|name| format!("\n  {name}"));
+    let rest = finding.affects.len().saturating_sub(SHOWN_MAX);
+    let rest = (rest > 0).then(|| format!("\n  and {rest} more: see `-o json`"));
+    std::iter::once(finding.what.clone()).chain(shown).chain(rest).collect()
 }
 
 /// Copies a data directory and checks the copy.
 pub(crate) async fn backup(backup: Backup, config: &Config) -> Result<()> {
+    serve::arm(config)?;
     let data = config.data(backup.data)?;
     directory::backup(&data, &backup.to).await?;
     output::talk(&format!("backed up {} to {}", data.display(), backup.to.display()));
@@ -84,6 +90,7 @@ pub(crate) async fn backup(backup: Backup, config: &Config) -> Result<()> {
 
 /// Makes a data directory from a backup.
 pub(crate) async fn restore(restore: Restore, config: &Config) -> Result<()> {
+    serve::arm(config)?;
     let data = config.data(restore.data)?;
     directory::restore(&restore.from, &data).await?;
     output::talk(&format!("restored {} from {}", data.display(), restore.from.display()));

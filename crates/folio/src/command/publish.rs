@@ -19,7 +19,7 @@ use super::Session;
 use super::idle::FunctionIdle;
 use super::settings::{MountFlags, RunFlags};
 use crate::client::Client;
-use crate::content::{self, Given, Most};
+use crate::content::{self, Given, Most, Trust};
 use crate::name::Named;
 use crate::upload;
 
@@ -48,7 +48,8 @@ pub(crate) struct PackageFields {
     /// Build the sources with this command
     #[arg(long, value_name = "COMMAND")]
     buildcmd: Option<String>,
-    /// Read every file again, even if it has not changed since it was last published
+    /// Read every file again, even if it has not changed since it was last published, and have the server read back
+    /// what it has of them: what is damaged there is sent again
     #[arg(long)]
     no_cache: bool,
 }
@@ -169,10 +170,11 @@ impl FunctionFields {
         package.check()?;
         let PackageFields { env, code, src, deploy, buildcmd, no_cache, .. } = package;
         let cache = session.cache.clone().filter(|_| !no_cache);
+        let trust = Trust::unless(no_cache);
         let there = [&src, &deploy].map(|path| path.as_deref().and_then(uploaded));
         let given = [src.map(Given::Files), code.map(Given::Code).or(deploy.map(Given::Files))];
         let given = zip(given, there).map(|(given, there)| given.filter(|_| there.is_none()));
-        let here = upload(&session.client, given, cache).await?;
+        let here = upload(&session.client, given, (cache, trust)).await?;
         let [source, deployment] = zip(here, there).map(|(here, there)| here.or(there));
         Ok(Fields {
             annotations: std::collections::BTreeMap::new(),
@@ -209,7 +211,7 @@ struct Server {
 async fn upload(
     client: &Client,
     given: [Option<Given>; 2],
-    cache: Option<PathBuf>,
+    (cache, trust): (Option<PathBuf>, Trust),
 ) -> Result<[Option<ContentRef>; 2]> {
     let mut uploaded = [None, None];
     if given.iter().all(Option::is_none) {
@@ -230,7 +232,8 @@ async fn upload(
     let Server { limits } = server?;
     for (found, uploaded) in found?.into_iter().zip(&mut uploaded) {
         let Some((found, given)) = found else { continue };
-        *uploaded = Some(upload::upload(client, (given, cache.clone()), found?, &limits).await?);
+        let given = (given, cache.clone(), trust);
+        *uploaded = Some(upload::upload(client, given, found?, &limits).await?);
     }
     Ok(uploaded)
 }

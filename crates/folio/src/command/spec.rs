@@ -116,7 +116,8 @@ pub(crate) struct Applying {
     /// Work in the app whatever namespace a manifest names
     #[arg(long, visible_alias = "force")]
     force_namespace: bool,
-    /// Read every file again, even if it has not changed since it was last applied
+    /// Read every file again, even if it has not changed since it was last applied, and have the server read back
+    /// what it has of them: what is damaged there is sent again
     #[arg(long)]
     no_cache: bool,
 }

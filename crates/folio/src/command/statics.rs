@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Session, settings, unit};
 use crate::client::{Change, Items};
-use crate::content::{self, DotFiles, Except, Given, Most};
+use crate::content::{self, DotFiles, Except, Given, Most, Trust};
 use crate::output::{Details, Format, Table};
 use crate::problem::Problem;
 use crate::spec::static_name;
@@ -69,7 +69,8 @@ pub(crate) struct Deploy {
     /// Serve files and directories whose names begin with a dot, too; else only `.well-known` of them is
     #[arg(long)]
     dotfiles: bool,
-    /// Read every file again, even if it has not changed since it was last deployed
+    /// Read every file again, even if it has not changed since it was last deployed, and have the server read back
+    /// what it has of them: what is damaged there is sent again
     #[arg(long)]
     no_cache: bool,
 }
@@ -161,7 +162,8 @@ async fn put(session: &Session, what: &Deploy) -> Result<ContentRef> {
     let most = Most::of(limits.content_files_max);
     let find = move || content::find(&asked, memories.as_deref(), &most);
     let found = spawn_blocking(find).await??;
-    upload::upload(&session.client, (given, caches), found, &limits).await
+    let given = (given, caches, Trust::unless(what.no_cache));
+    upload::upload(&session.client, given, found, &limits).await
 }
 
 fn table(items: &[StaticView], _: Format) -> Table {

@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// List tags
     List,
     /// Delete a tag; the versions stay
-    Delete(Which),
+    Delete(Delete),
     /// List what a tag held, newest first, with who changed it and why
     History(Which),
 }
@@ -42,6 +42,9 @@ pub(crate) struct Add {
     /// One of them, as a flag
     #[arg(long, value_name = "FUNCTION")]
     name: Option<Reference>,
+    /// Refuse unless the tag is still at this revision
+    #[arg(long, value_name = "REVISION")]
+    expect: Option<u64>,
 }
 
 /// What to take out.
@@ -56,6 +59,19 @@ pub(crate) struct Remove {
     /// The same, as a flag
     #[arg(long, value_name = "FUNCTION", conflicts_with = "function")]
     name: Option<Name>,
+    /// Refuse unless the tag is still at this revision
+    #[arg(long, value_name = "REVISION")]
+    expect: Option<u64>,
+}
+
+/// Which tag to delete.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    which: Which,
+    /// Refuse unless the tag is still at this revision
+    #[arg(long, value_name = "REVISION")]
+    expect: Option<u64>,
 }
 
 /// Which tag.
@@ -82,16 +98,18 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
     let tags = ["apps", app.as_str(), "tags"];
     let client = &session.client;
     match command {
-        Command::Add(Add { tag, functions, name }) => {
+        Command::Add(Add { tag, functions, name, expect }) => {
             let functions: Vec<_> = functions.into_iter().chain(name).collect();
             let path = [&tags[..], &[tag.as_str(), "members"]].concat();
-            let change = Change::new(Method::POST).body(&json!({ "functions": functions }))?;
+            let body = json!({ "functions": functions });
+            let change = Change::new(Method::POST).body(&body)?.expect(expect);
             held(session, client.change(&path, change).await?)
         }
-        Command::Remove(Remove { tag, function, name }) => {
+        Command::Remove(Remove { tag, function, name, expect }) => {
             let function = function.or(name).map(String::from).unwrap_or_default();
             let path = [&tags[..], &[tag.as_str(), "members", &function]].concat();
-            held(session, client.change(&path, Change::new(Method::DELETE)).await?)
+            let change = Change::new(Method::DELETE).expect(expect);
+            held(session, client.change(&path, change).await?)
         }
         Command::Show(which) => {
             let tag = which.tag()?;
@@ -102,10 +120,10 @@ pub(crate) async fn run(session: &Session, command: Command) -> Result<()> {
             let found: Items<TagView> = client.get(&tags, &[]).await?;
             session.output.items(&found.items, table)
         }
-        Command::Delete(which) => {
+        Command::Delete(Delete { which, expect }) => {
             let tag = which.tag()?;
             let path = [&tags[..], &[tag.as_str()]].concat();
-            let change = Change::new(Method::DELETE);
+            let change = Change::new(Method::DELETE).expect(expect);
             let done: Done<TagView> = client.change(&path, change).await?;
             session.output.item(&done, |done| format!("tag {} deleted", done.result.name))
         }

@@ -305,7 +305,7 @@ fn found(path: String, about: &Metadata) -> Found {
 
 /// A name that may be published, and the path it ends.
 fn path_of(entry: &DirEntry, above: &str) -> Result<(EntryName, String)> {
-    let context = || format!("cannot publish `{}`", entry.path().display());
+    let context = || format!("cannot publish `{}`", printable(&entry.path()));
     let name = entry.file_name();
     let name = name.to_str().context("its name is not UTF-8").with_context(context)?;
     let path = if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") };
@@ -315,8 +315,17 @@ fn path_of(entry: &DirEntry, above: &str) -> Result<(EntryName, String)> {
     Ok((name, path))
 }
 
+/// A path in one line, whatever characters are in it.
+fn printable(path: &Path) -> String {
+    let escaped = |char: char| match char.is_control() {
+        true => char.escape_default().collect(),
+        false => char.to_string(),
+    };
+    path.to_string_lossy().chars().map(escaped).collect()
+}
+
 fn special(path: &Path, about: &Metadata) -> anyhow::Error {
     let what = if about.is_symlink() { "a symbolic link" } else { "not a regular file" };
-    let problem = Problem::new(format!("`{}` is {what}", path.display()));
+    let problem = Problem::new(format!("`{}` is {what}", printable(path)));
     problem.hint("put a copy of the file there; packages hold files and directories only").into()
 }

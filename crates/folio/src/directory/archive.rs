@@ -38,7 +38,7 @@ pub(super) fn unpack(file: &Path, directory: &Path) -> Result<()> {
         let path: TreePath = entry.path()?.to_str().context("a path is not UTF-8")?.parse()?;
         let to = directory.join(path.to_string());
         if let Some(parent) = to.parent() {
-            fs::create_dir_all(parent)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
         let mut out = File::options().write(true).create_new(true).mode(0o600).open(&to)?;
         std::io::copy(&mut entry, &mut out)?;

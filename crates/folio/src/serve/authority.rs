@@ -11,6 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use folio_core::crash;
 use folio_model::Timestamp;
 use jiff::SignedDuration;
 use rcgen::{
@@ -170,6 +171,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     let mut file = File::options().write(true).create_new(true).mode(mode).open(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
+    crash::point("authority.written");
     fs::rename(&unfinished, path)?;
     let directory = path.parent().context("it lies in a directory")?;
     Ok(File::open(directory)?.sync_all()?)

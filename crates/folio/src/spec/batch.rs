@@ -102,7 +102,7 @@ impl Batch {
         let Sorted { archives, chosen, layouts } = Sorted::of(held, &mut batch.contents);
         let mut unfit = Vec::new();
         for (place, path) in archives {
-            match upload::name_archive(path, &limits).await {
+            match upload::name_archive(path, trust, &limits).await {
                 Ok(pending) => {
                     batch.contents[place] = *pending.name();
                     batch.archives.push((place, pending));

@@ -26,10 +26,17 @@ pub(crate) struct Pending<T> {
 type Again<T> = Arc<dyn Fn() -> Result<(T, Plan)> + Send + Sync>;
 
 /// Names an archive.
-pub(crate) async fn name_archive(path: PathBuf, limits: &Limits) -> Result<Pending<ContentRef>> {
+pub(crate) async fn name_archive(
+    path: PathBuf,
+    trust: Trust,
+    limits: &Limits,
+) -> Result<Pending<ContentRef>> {
     let (given, limits) = (Given::Files(path), *limits);
-    let plan =
-        move || content::find(&given, None, &Most::of(limits.content_files_max))?.plan(&limits);
+    let plan = move || {
+        let found = content::find(&given, None, &Most::of(limits.content_files_max))?;
+        let (name, plan) = found.plan(&limits)?;
+        Ok((name, Plan { trust, ..plan }))
+    };
     let again: Again<ContentRef> = Arc::new(plan);
     let first = Arc::clone(&again);
     let (name, plan) = spawn_blocking(move || first()).await??;

@@ -11,6 +11,8 @@ pub(super) struct Harm {
     pub(super) crash: Option<String>,
     /// Run with a planted fault.
     pub(super) fault: Option<&'static str>,
+    /// More flags of `folio serve`.
+    pub(super) flags: &'static [&'static str],
 }
 
 /// A running server. Killed when dropped.
@@ -25,6 +27,7 @@ impl Server {
         let mut command = folio();
         command.args(["serve", "--listen", "127.0.0.1:0", "--gateway", "127.0.0.1:0"]);
         command.args(["--grace", "0s", "--data"]).arg(data);
+        command.args(harm.flags);
         if let Some(crash) = &harm.crash {
             command.env("FOLIO_CRASH", crash);
         }

@@ -137,3 +137,55 @@ fn cut_short(conn: &Connection, older: u32, done: usize) {
         batch.next().unwrap().unwrap().execute([]).unwrap();
     }
 }
+
+/// Every release with what is computed of it.
+fn releases(conn: &Connection) -> Vec<(String, i64, String, bool, bool, String)> {
+    let sql =
+        "SELECT app, made_in, id, later, accessible, moves FROM releases ORDER BY made_in, id";
+    let mut statement = conn.prepare(sql).unwrap();
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+    };
+    statement.query_map([], row).unwrap().map(Result::unwrap).collect()
+}
+
+/// Puts releases back among the pointers, where they were before schema 18.
+fn unite(conn: &Connection) {
+    let (_directory, before) = old(17);
+    conn.execute_batch(
+        "DROP VIEW held; DROP VIEW released;
+        INSERT INTO pointers (kind, owner, name, place, revision)
+            SELECT 'release', app, id, place, revision FROM releases;
+        INSERT INTO pointer_moves (kind, owner, name, seq)
+            SELECT 'release', app, releases.id, json_each.value FROM releases, json_each(moves);
+        DROP TABLE releases;",
+    )
+    .unwrap();
+    for name in ["releases_by_state", "releases_by_app_version", "released", "held"] {
+        let sql = "SELECT sql FROM sqlite_schema WHERE name = ?1";
+        let sql: String = before.query_row(sql, [name], |row| row.get(0)).unwrap();
+        conn.execute_batch(&sql).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn releases_that_were_pointers_are_what_they_were() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger = open(directory.path());
+    let app = fill(&ledger).await;
+    let before = dumped(&ledger, &app).await.unwrap();
+    drop(ledger);
+    let conn = Connection::open(database(directory.path())).unwrap();
+    let apart = releases(&conn);
+    // One made with its app version and ended since, one made later that can be reached.
+    let kinds: Vec<_> = apart.iter().map(|(_, _, _, later, open, _)| (*later, *open)).collect();
+    assert_eq!(kinds, [(false, false), (true, true)]);
+    unite(&conn);
+    conn.execute_batch(migrate::step_sql(18)).unwrap();
+    assert_eq!(releases(&conn), apart);
+    drop(conn);
+    assert_eq!(schema(directory.path()), fresh_schema());
+    let ledger = open(directory.path());
+    assert_eq!(dumped(&ledger, &app).await.unwrap(), before);
+    assert_eq!(ledger.verify().await.unwrap(), []);
+}

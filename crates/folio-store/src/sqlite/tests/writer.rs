@@ -129,6 +129,26 @@ async fn a_full_disk_refuses_the_whole_group_and_passes() {
 }
 
 #[tokio::test]
+async fn a_job_that_said_it_would_refuse_first_and_does_not_fails_its_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let (writer, _) = counted(directory.path());
+    let refuses = writer.write_for(2, |_: &Session| -> Result<(), StoreError> {
+        Err(StoreError::Refused { what: "at once".to_owned() })
+    });
+    let both = futures::future::join(write(&writer, 1, 1), refuses);
+    let (one, refused) = together(&writer, both).await;
+    assert!(one.is_ok() && matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
+    let half_done = writer.write_for(2, |conn: &Session| -> Result<(), StoreError> {
+        conn.execute("INSERT INTO written VALUES (100, '')", []).unwrap();
+        Err(StoreError::Refused { what: "too late".to_owned() })
+    });
+    let both = futures::future::join(write(&writer, 2, 1), half_done);
+    let (two, refused) = together(&writer, both).await;
+    assert!(two.is_err() && matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
+    assert_eq!(written(&writer).await, [1]);
+}
+
+#[tokio::test]
 async fn what_was_taken_is_finished_before_closing() {
     let directory = tempfile::tempdir().unwrap();
     let (writer, _) = counted(directory.path());

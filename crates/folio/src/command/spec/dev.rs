@@ -42,7 +42,7 @@ pub(crate) struct Dev {
     /// Take over units that belong to others
     #[arg(long)]
     allowconflicts: bool,
-    /// Read every file again each time, even if it has not changed
+    /// Read every file again each time, even if it has not changed, and have the server read back what it has of them
     #[arg(long)]
     no_cache: bool,
 }

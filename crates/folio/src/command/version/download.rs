@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use bytes::Bytes;
 use clap::Args;
 use folio_core::upload::Part;
 use folio_model::{Digest, EntryName, Kind, Qualifier};
@@ -94,7 +95,7 @@ pub(crate) async fn to_output(mut answer: Response) -> Result<()> {
         Reader::Program => arriving(&answer),
     };
     let mut check = Check::new(&answer, progress);
-    while let Some(piece) = answer.chunk().await.context("the download broke off")? {
+    while let Some(piece) = next(&mut answer).await? {
         check.take(&piece);
         output::bytes(&piece)?;
     }
@@ -105,7 +106,7 @@ pub(crate) async fn to_output(mut answer: Response) -> Result<()> {
 pub(crate) async fn at_most(mut answer: Response, bytes_max: usize) -> Result<Option<Vec<u8>>> {
     let mut check = Check::new(&answer, Progress::default());
     let mut bytes = Vec::new();
-    while let Some(piece) = answer.chunk().await.context("the download broke off")? {
+    while let Some(piece) = next(&mut answer).await? {
         check.take(&piece);
         bytes.extend_from_slice(&piece);
         if bytes.len() > bytes_max {
@@ -125,9 +126,13 @@ pub(crate) async fn to_file(mut answer: Response, file: &Path, force: bool) -> R
     }
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
+    if !parent.is_dir() {
+        let problem = Problem::new(format!("`{}` is not a directory", parent.display()));
+        return Err(problem.hint("make it first, or choose another place").into());
+    }
     let mut unfinished = tempfile::NamedTempFile::new_in(parent).with_context(context)?;
     let mut check = Check::new(&answer, arriving(&answer));
-    while let Some(piece) = answer.chunk().await.context("the download broke off")? {
+    while let Some(piece) = next(&mut answer).await? {
         check.take(&piece);
         unfinished.write_all(&piece).with_context(context)?;
     }
@@ -139,6 +144,16 @@ pub(crate) async fn to_file(mut answer: Response, file: &Path, force: bool) -> R
         unfinished.persist_noclobber(file).with_context(context)?;
     }
     Ok(bytes)
+}
+
+/// The next bytes of a download.
+async fn next(answer: &mut Response) -> Result<Option<Bytes>> {
+    answer.chunk().await.with_context(|| {
+        Problem::new("the download broke off").hint(
+            "repeat the command; if it breaks off again, the log of the server says why, and \
+             `folio check` what is damaged",
+        )
+    })
 }
 
 /// Compares what arrives with the digest it was announced with.
