@@ -97,6 +97,9 @@ fn told(function: &folio_model::Name, error: &CallError) -> String {
             format!("the answer of function `{function}` makes no sense: {why}")
         }
         CallError::Busy => format!("all workers of function `{function}` are busy"),
+        CallError::Full => {
+            format!("the server has no place for another worker of function `{function}`")
+        }
         CallError::Unavailable(why) => format!("function `{function}` cannot run here: {why}"),
         CallError::Loop(_) | CallError::Body(_) | CallError::Stopping => error.to_string(),
     }
@@ -112,6 +115,7 @@ impl Explain for CallError {
             Self::Crashed(_) => Code("function_crashed"),
             Self::Garbled(_) => Code("function_garbled"),
             Self::Busy => Code("function_busy"),
+            Self::Full => Code("server_full"),
             Self::Loop(_) => Code("call_loop"),
             Self::Unavailable(_) => Code("environment_unavailable"),
             Self::Body(_) => Code("request_body_broken"),
@@ -122,7 +126,7 @@ impl Explain for CallError {
     fn class(&self) -> Class {
         match self {
             Self::Timeout(_) => Class::Late,
-            Self::Busy | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
+            Self::Busy | Self::Full | Self::Unavailable(_) | Self::Stopping => Class::Unavailable,
             Self::Body(_) => Class::Invalid,
             Self::Damaged(_) => Class::Broken,
             Self::Load(_) | Self::Failed | Self::Crashed(_) | Self::Garbled(_) | Self::Loop(_) => {
@@ -140,10 +144,15 @@ impl Explain for CallError {
             Self::Timeout(_) => {
                 "give it longer with --fntimeout, or see its log for what it waits for"
             }
-            Self::Garbled(_) => "see which answers its environment understands",
+            Self::Garbled(_) => {
+                "its log says what makes no sense; see which answers its environment understands"
+            }
             Self::Busy => "try again, or allow more workers with --maxscale",
+            Self::Full => "try again, or have the operator raise `workersMax`",
             Self::Loop(_) => "see its log for who calls whom",
-            Self::Unavailable(_) => "`folio status` shows what this host can run",
+            Self::Unavailable(_) => {
+                "`folio status` shows what this host enforces; programs are found with `folio serve --command-directory`"
+            }
             Self::Body(_) => "send the whole body, within its limit",
             Self::Stopping => "try again",
         };
@@ -196,10 +205,16 @@ impl Folio {
 
     /// Has a function's log say why a request got no answer, where its code cannot have said it.
     fn tell_why(&self, plan: &Plan, id: RequestId, why: &CallError) {
-        let (CallError::Load(_) | CallError::Damaged(_) | CallError::Crashed(_)) = why else {
-            return;
-        };
-        if let Some(running) = self.serving.running() {
+        let told = matches!(
+            why,
+            CallError::Load(_)
+                | CallError::Damaged(_)
+                | CallError::Crashed(_)
+                | CallError::Garbled(_)
+                | CallError::Timeout(_)
+                | CallError::Unavailable(_)
+        );
+        if let Some(running) = self.serving.running().filter(|_| told) {
             let printer = Printer { request: Some(id), worker: None };
             let now = self.clock.now();
             running.logs.add(plan, now, Stream::System, printer, &why.to_string());
@@ -319,6 +334,7 @@ fn status(answer: &Result<http::Response<Body>, CallError>) -> u16 {
     match answer {
         Ok(answer) => answer.status().as_u16(),
         Err(CallError::Body(_)) => 400,
+        Err(CallError::Busy) => 429,
         Err(_) => 500,
     }
 }

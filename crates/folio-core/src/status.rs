@@ -1,6 +1,6 @@
 //! What the platform is doing right now: counters per version, workers, builds, and what functions print.
 
-use folio_model::{AppName, Kind, Name, Right, UnitKey};
+use folio_model::{AppName, Kind, Name, Qualifier, Right, UnitKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -48,6 +48,30 @@ impl Folio {
         let (builds_waiting, builds_running) = self.builds.count();
         let runtime = self.serving.running().map(|running| running.runtime.status());
         StatusView { runtime, builds_waiting, builds_running }
+    }
+
+    /// The id of the version whose lines are meant, or `draft`. A deleted version still has its lines, by its id.
+    pub async fn printed_by(
+        &self,
+        app: &AppName,
+        name: &Name,
+        at: Qualifier,
+    ) -> Result<String, resolve::Error> {
+        let key = UnitKey { app: app.clone(), kind: Kind::Function, name: name.clone() };
+        self.look(move |state| {
+            let unit = resolve::unit(state, &key)?;
+            let id = match &at {
+                Qualifier::Draft => return Ok(at.to_string()),
+                Qualifier::Named(id) => state.version_by_id(unit.uid, id)?,
+                _ => None,
+            };
+            let found = match id {
+                Some((version, _)) => version,
+                None => resolve::version(state, &unit, &at)?,
+            };
+            Ok(found.id.to_string())
+        })
+        .await
     }
 
     /// What a function printed after a place, of all its versions or of one by id.

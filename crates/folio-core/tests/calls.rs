@@ -75,6 +75,7 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
         (CallError::Crashed("x".to_owned()), "function_crashed"),
         (CallError::Garbled("x".to_owned()), "function_garbled"),
         (CallError::Busy, "function_busy"),
+        (CallError::Full, "server_full"),
         (CallError::Unavailable("x".to_owned()), "environment_unavailable"),
         (CallError::Body("x".to_owned()), "request_body_broken"),
         (CallError::Stopping, "server_stopping"),
@@ -89,8 +90,30 @@ async fn every_failure_has_a_code_of_its_own_and_counts_as_one() {
     assert_eq!((hello.function.as_str(), hello.version.as_str()), ("hello", "v1"));
     assert_eq!(hello.environment.as_str(), "nodejs");
     assert_eq!(hello.measured.requests, count);
-    assert_eq!((hello.measured.client_errors, hello.measured.server_errors), (1, count - 1));
+    assert_eq!((hello.measured.client_errors, hello.measured.server_errors), (2, count - 2));
     assert_eq!(hello.measured.active, 0);
+}
+
+#[tokio::test]
+async fn the_log_says_why_there_is_no_answer() {
+    let running = running().await;
+    running.world.version(&function("hello"), "one", "v1").await;
+    let failures = [
+        CallError::Load("no such file".to_owned()),
+        CallError::Crashed("out of memory".to_owned()),
+        CallError::Garbled("no status".to_owned()),
+        CallError::Timeout(Duration::from_secs(7)),
+        CallError::Unavailable("no such program".to_owned()),
+    ];
+    for failure in failures {
+        let told = failure.to_string();
+        *running.stub.failure.lock().unwrap() = Some(failure);
+        refused(running.answers("hello").await);
+        let name = "hello".parse().unwrap();
+        let logs = running.world.folio.function_logs(&app(), &name, 0, None).await.unwrap();
+        let line = logs.lines.last().unwrap();
+        assert!(line.text.contains(&told) && line.request.is_some(), "{told}: {line:?}");
+    }
 }
 
 #[tokio::test]
@@ -151,4 +174,15 @@ async fn logs_and_status_tell_what_runs() {
     running.world.version(&function("hello"), "one", "v1").await;
     let logs = folio.function_logs(&app(), &"hello".parse().unwrap(), 0, None).await.unwrap();
     assert!(logs.lines.is_empty() && logs.more.is_some());
+    let printed = async |at: &str| {
+        let at = at.parse().unwrap();
+        folio.printed_by(&app(), &"hello".parse().unwrap(), at).await
+    };
+    for at in ["1", "v1", "latest"] {
+        assert_eq!(printed(at).await.unwrap(), "v1");
+    }
+    assert_eq!(printed("draft").await.unwrap(), "draft");
+    for at in ["2", "v2"] {
+        assert_eq!(refused(printed(at).await.map(|_| ())).0, "version_not_found", "{at}");
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use folio_core::ports::{Body, BodyError};
+use http::Version;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
@@ -15,6 +16,7 @@ use tokio::time::{Instant, Sleep};
 use crate::access::Record;
 use crate::problem::Problem;
 use crate::settings::GatewayLimits;
+use crate::streams;
 
 /// A request's body: ends with an error once it is over its limit or too slow. Trailers are dropped.
 pub(crate) struct Upload {
@@ -35,6 +37,9 @@ struct Wait {
 /// Which limit a body broke, for whoever writes the answer.
 #[derive(Debug, Default)]
 pub(crate) struct Breach(AtomicU8);
+
+/// Bytes of one frame of HTTP/2 where nobody agreed on more.
+const FRAME_BYTES: usize = 16 * 1024;
 
 const TOO_LARGE: u8 = 1;
 const TOO_SLOW: u8 = 2;
@@ -142,11 +147,26 @@ impl http_body::Body for Upload {
 pub(crate) struct Download {
     body: Body,
     record: Record,
+    /// What the client is given at once.
+    piece_max: usize,
+    /// What is left of a frame that was larger.
+    rest: Bytes,
 }
 
 impl Download {
-    pub(crate) fn new(body: Body, record: Record) -> Self {
-        Self { body, record }
+    /// Pieces of an answer over HTTP/2 are as small as its frames: the client asks for each, and how it does is seen.
+    pub(crate) fn new(body: Body, record: Record, version: Version) -> Self {
+        let piece_max = if version == Version::HTTP_2 { FRAME_BYTES } else { usize::MAX };
+        Self { body, record, piece_max, rest: Bytes::new() }
+    }
+
+    fn hand_over(&mut self, mut bytes: Bytes) -> Frame<Bytes> {
+        if bytes.len() > self.piece_max {
+            self.rest = bytes.split_off(self.piece_max);
+        }
+        self.record.sent(bytes.len());
+        streams::handed_over(bytes.len());
+        Frame::data(bytes)
     }
 }
 
@@ -158,20 +178,68 @@ impl http_body::Body for Download {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(Some(Ok(frame))) = &frame
-            && let Some(bytes) = frame.data_ref()
-        {
-            self.record.sent(bytes.len());
+        if !self.rest.is_empty() {
+            let rest = std::mem::take(&mut self.rest);
+            return Poll::Ready(Some(Ok(self.hand_over(rest))));
         }
-        frame
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(Ok(match frame.into_data() {
+                Ok(bytes) => self.hand_over(bytes),
+                Err(frame) => frame,
+            }))),
+            Poll::Pending => {
+                streams::nothing_yet();
+                Poll::Pending
+            }
+            ended @ Poll::Ready(_) => ended,
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut whole = SizeHint::new();
+        whole.set_lower(hint.lower() + rest);
+        if let Some(upper) = hint.upper() {
+            whole.set_upper(upper + rest);
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::settings::AccessLog;
+    use crate::wire::Wire;
+
+    #[tokio::test]
+    async fn answers_over_http2_come_in_pieces_and_are_whole() {
+        let check = async |version, expected: &[usize]| {
+            let peer = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+            let wire = Arc::new(Wire::new(peer, false, None, Arc::default()));
+            let (parts, ()) = http::Request::new(()).into_parts();
+            let id = folio_core::ports::runtime::RequestId(1);
+            let record = Record::begin(id, wire.begin(), AccessLog::Off, &parts);
+            let whole = Bytes::from((0..40_000_u32).map(|at| at as u8).collect::<Vec<_>>());
+            let mut body = Download::new(Body::Full(whole.clone()), record, version);
+            let (mut pieces, mut bytes) = (Vec::new(), Vec::new());
+            while !body.is_end_stream() {
+                let left = (whole.len() - bytes.len()) as u64;
+                assert_eq!(body.size_hint().exact(), Some(left));
+                let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();
+                pieces.push(piece.len());
+                bytes.extend_from_slice(&piece);
+            }
+            assert_eq!((pieces.as_slice(), bytes == whole), (expected, true));
+            assert!(body.frame().await.is_none());
+        };
+        check(Version::HTTP_11, &[40_000]).await;
+        check(Version::HTTP_2, &[16_384, 16_384, 7_232]).await;
     }
 }

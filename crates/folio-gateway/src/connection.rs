@@ -4,27 +4,26 @@
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
-use crate::gate::{Gate, HeadLimits, Patience};
+use crate::gate::{Gate, PREFACE};
 use crate::handle::Gateway;
+use crate::streams::Streams;
 use crate::wire::{Tunnel, Wire};
 
-/// What a client that speaks HTTP/2 without being asked says first.
-const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes that hyper holds of one HTTP/1 connection in each direction.
 const BUFFER_BYTES_MAX: usize = 128 * 1024;
+/// How much larger than allowed a head over HTTP/2 may be to be told so.
+const HEADS_FACTOR: usize = 4;
 /// Requests that one HTTP/2 connection may have in hand.
 const STREAMS_MAX: u32 = 128;
 /// Streams that may be reset before they were taken, and that were reset because of the client's mistakes.
@@ -110,9 +109,7 @@ async fn speak_http1<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = gateway.settings.limits;
-    let heads = HeadLimits { bytes_max: limits.header_bytes_max, headers_max: limits.headers_max };
-    let patience = Patience { head: limits.header_timeout, idle: limits.idle_timeout };
-    let gate = Gate::http1(stream, Arc::clone(&wire), ahead, heads, patience);
+    let gate = Gate::http1(stream, Arc::clone(&wire), ahead, &limits);
     // Requests borrow from the connection: counting references on every core would cost more than it tells.
     let (gateway, wire) = (&gateway, &wire);
     let service = service_fn(|request| async move {
@@ -152,19 +149,18 @@ async fn speak_http2<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = gateway.settings.limits;
-    let patience = Patience { head: limits.header_timeout, idle: limits.idle_timeout };
-    let gate = Gate::http2(stream, Arc::clone(&wire), ahead, patience);
+    let gate = Gate::http2(stream, Arc::clone(&wire), ahead, &limits);
     let shared = Arc::clone(&gateway);
     let service = service_fn(move |request| {
         let (gateway, wire) = (Arc::clone(&shared), Arc::clone(&wire));
         async move { Ok::<_, std::convert::Infallible>(gateway.answer(&wire, request).await) }
     });
-    let connection = http2::Builder::new(Streams::default())
+    let connection = http2::Builder::new(Streams::new(limits))
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
         .max_pending_accept_reset_streams(RESETS_MAX)
         .max_local_error_reset_streams(RESETS_MAX)
-        .max_header_list_size(u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX))
+        .max_header_list_size(heads_max(limits.header_bytes_max))
         .serve_connection(TokioIo::new(gate), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
@@ -178,6 +174,12 @@ async fn speak_http2<S>(
     if let Err(error) = ended {
         tracing::debug!("A connection ended early: {error}");
     }
+}
+
+/// What of a head HTTP/2 reads at all. It answers more without saying why, so what is only over our limit has to
+/// come through.
+fn heads_max(header_bytes_max: usize) -> u32 {
+    u32::try_from(header_bytes_max.saturating_mul(HEADS_FACTOR)).unwrap_or(u32::MAX)
 }
 
 /// Waits until the gateway is told to stop. Asks the channel, which all connections share and which has locks, only
@@ -194,18 +196,6 @@ async fn told(stopping: &mut watch::Receiver<bool>, gateway: &Gateway) {
         told.as_mut().poll(context)
     })
     .await;
-}
-
-/// The requests of one HTTP/2 connection. They end with it.
-#[derive(Clone, Default)]
-struct Streams(Arc<Mutex<JoinSet<()>>>);
-
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
-    fn execute(&self, stream: F) {
-        let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while streams.try_join_next().is_some() {}
-        streams.spawn(stream);
-    }
 }
 
 /// Carries bytes both ways until both ends are done.

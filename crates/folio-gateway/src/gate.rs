@@ -4,7 +4,10 @@
 //! A refusal waits until everything admitted before it was answered, so that a bad request never takes the answer
 //! of a good one with it.
 
+mod frames;
 mod framing;
+#[cfg(test)]
+mod slow;
 
 use std::future::Future as _;
 use std::io;
@@ -17,11 +20,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::{Instant, Sleep};
 
-use self::framing::{Fault, Framing};
+use self::frames::Frames;
+use self::framing::{Fault, Framing, HeadLimits};
 use crate::problem::Problem;
+use crate::settings::GatewayLimits;
+use crate::taking::Taking;
 use crate::wire::Wire;
 
-pub(crate) use framing::HeadLimits;
+pub(crate) use frames::PREFACE;
 
 /// Bytes that are read and thrown away after a refusal, so that the client reads it before its connection breaks.
 const LINGER_BYTES_MAX: usize = 256 * 1024;
@@ -36,18 +42,23 @@ pub(crate) struct Gate<S> {
     wire: Arc<Wire>,
     /// Bytes that were read to find out which protocol this is.
     ahead: Vec<u8>,
-    /// Follows HTTP/1; nothing where frames do that.
-    framing: Option<Framing>,
+    spoken: Spoken,
     phase: Phase,
     patience: Patience,
     clock: Clock,
 }
 
+/// Follows what is spoken.
+enum Spoken {
+    Http1(Framing),
+    Http2 { read: Frames, written: Frames },
+}
+
 /// How long a client may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    pub(crate) head: Duration,
-    pub(crate) idle: Duration,
+struct Patience {
+    head: Duration,
+    idle: Duration,
 }
 
 /// What the gate is doing.
@@ -66,16 +77,19 @@ enum Phase {
 }
 
 /// The one timer of a connection. It is set rarely: whoever did something since it was set gets another period.
-#[derive(Default)]
 struct Clock {
     timer: Option<Timer>,
-    /// When the head that is being read has to be complete.
+    /// When the head, or the frame, that is being read has to be complete.
     head_by: Option<Instant>,
-    /// Reads and writes that got anywhere, and how many there were when the timer was set.
+    /// Reads and writes that got anywhere, and how many there were when the timer was set last. Over HTTP/2 only answers
+    /// count: a client that sends no requests gets nowhere, whatever else it sends.
     progress: u64,
     progress_before: u64,
+    /// How long that is the same, as far as anybody looked.
+    still_since: Instant,
     /// Whether something written has not been taken by the client.
     unwritten: bool,
+    taking: Taking,
 }
 
 /// A timer that knows whom it wakes: asking whether it fired costs less than polling it, which happens on every
@@ -112,33 +126,56 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         stream: S,
         wire: Arc<Wire>,
         ahead: Vec<u8>,
-        limits: HeadLimits,
-        patience: Patience,
+        limits: &GatewayLimits,
     ) -> Self {
-        let framing = Some(Framing::new(limits));
-        Self { ahead, framing, ..Self::plain(stream, wire, patience) }
+        let heads =
+            HeadLimits { bytes_max: limits.header_bytes_max, headers_max: limits.headers_max };
+        let spoken = Spoken::Http1(Framing::new(heads));
+        Self::new((stream, wire), ahead, spoken, limits)
     }
 
     /// A gate for HTTP/2, which has its own framing.
-    pub(crate) fn http2(stream: S, wire: Arc<Wire>, ahead: Vec<u8>, patience: Patience) -> Self {
-        Self { ahead, ..Self::plain(stream, wire, patience) }
+    pub(crate) fn http2(
+        stream: S,
+        wire: Arc<Wire>,
+        ahead: Vec<u8>,
+        limits: &GatewayLimits,
+    ) -> Self {
+        let spoken = Spoken::Http2 { read: Frames::of_client(), written: Frames::default() };
+        Self::new((stream, wire), ahead, spoken, limits)
     }
 
-    fn plain(stream: S, wire: Arc<Wire>, patience: Patience) -> Self {
+    fn new(
+        (stream, wire): (S, Arc<Wire>),
+        ahead: Vec<u8>,
+        spoken: Spoken,
+        limits: &GatewayLimits,
+    ) -> Self {
         Self {
             stream,
             wire,
-            ahead: Vec::new(),
-            framing: None,
+            ahead,
+            spoken,
             phase: Phase::Open,
-            patience,
-            clock: Clock::default(),
+            patience: Patience { head: limits.header_timeout, idle: limits.idle_timeout },
+            clock: Clock {
+                timer: None,
+                head_by: None,
+                progress: 0,
+                progress_before: 0,
+                still_since: Instant::now(),
+                unwritten: false,
+                taking: Taking::new(limits),
+            },
         }
     }
 
     /// Whether everything admitted was answered and taken by the client.
     fn is_quiet(&self) -> bool {
-        let passed = self.framing.as_ref().map(Framing::passed);
+        let passed = match &self.spoken {
+            Spoken::Http1(framing) => Some(framing.passed()),
+            Spoken::Http2 { .. } => None,
+        };
         self.wire.is_quiet(passed) && !self.clock.unwritten
     }
 
@@ -155,11 +192,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         } else if Pin::new(&mut self.stream).poll_read(context, buffer)?.is_pending() {
             return self.wait(context);
         }
-        self.clock.progress += 1;
-        let Some(framing) = self.framing.as_mut().filter(|_| !self.wire.is_tunnel()) else {
-            return Poll::Ready(Ok(()));
+        let bytes = &buffer.filled()[before..];
+        let framing = match &mut self.spoken {
+            Spoken::Http1(framing) => framing,
+            Spoken::Http2 { read, .. } => {
+                let seen = read.follow(bytes);
+                let known = self.clock.head_by.filter(|_| !seen.began);
+                self.clock.head_by = seen
+                    .within
+                    .then(|| known.unwrap_or_else(|| Instant::now() + self.patience.head));
+                return Poll::Ready(Ok(()));
+            }
         };
-        if let Err((good, fault)) = framing.follow(&buffer.filled()[before..]) {
+        self.clock.progress += 1;
+        if self.wire.is_tunnel() {
+            return Poll::Ready(Ok(()));
+        }
+        if let Err((good, fault)) = framing.follow(bytes) {
             buffer.set_filled(before + good);
             self.phase = match fault {
                 Fault::HeadTooLarge => Phase::Held(Problem::head_too_large()),
@@ -237,71 +286,111 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         Poll::Ready(())
     }
 
+    /// Notes whether anything got anywhere since it was asked last.
+    fn look(&mut self, now: Instant) {
+        let progress = self.clock.progress + self.wire.started();
+        if progress != self.clock.progress_before {
+            self.clock.progress_before = progress;
+            self.clock.still_since = now;
+        }
+    }
+
+    /// The timer, if need be set for when the connection was silent for too long.
+    fn idle_timer(&mut self) -> &mut Timer {
+        if self.clock.timer.is_none() {
+            let now = Instant::now();
+            self.look(now);
+            let still = now.duration_since(self.clock.still_since);
+            self.clock.timer = Some(Timer::after(self.patience.idle.saturating_sub(still)));
+        }
+        self.clock.timer.as_mut().expect("it was set")
+    }
+
     /// Nothing came. Sets the timer, and decides when it fires.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            let clock = &mut self.clock;
-            let timer = clock.timer.get_or_insert_with(|| {
-                clock.progress_before = clock.progress;
-                Timer::after(self.patience.idle)
-            });
-            if let Some(by) = clock.head_by
+            let head_by = self.clock.head_by;
+            let timer = self.idle_timer();
+            if let Some(by) = head_by
                 && timer.sleep.deadline() > by
             {
                 timer.reset(by);
             }
             ready!(timer.poll(context));
+            let now = Instant::now();
+            self.look(now);
+            let clock = &mut self.clock;
             clock.timer = None;
-            let stood_still = clock.progress == clock.progress_before;
-            if clock.head_by.is_some_and(|by| Instant::now() >= by) {
+            if clock.head_by.is_some_and(|by| now >= by) {
                 clock.head_by = None;
                 if self.is_quiet() {
-                    self.phase = Phase::Held(Problem::slow_head());
+                    self.phase = match &self.spoken {
+                        Spoken::Http1(_) => Phase::Held(Problem::slow_head()),
+                        // There is no request to answer yet.
+                        Spoken::Http2 { .. } => Phase::Ended,
+                    };
                     // The refusal needs no room.
                     return self.read(context, &mut ReadBuf::new(&mut []));
                 }
-            } else if stood_still && self.clock.unwritten {
+            } else if clock.unwritten && clock.taking.left().is_zero() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            } else if stood_still && self.is_quiet() && !self.wire.is_tunnel() {
-                self.phase = Phase::Ended;
-                return Poll::Ready(Ok(()));
+            } else if now >= clock.still_since + self.patience.idle {
+                if self.is_quiet() && !self.wire.is_tunnel() {
+                    self.phase = Phase::Ended;
+                    return Poll::Ready(Ok(()));
+                }
+                // It is not the client that is silent.
+                self.clock.still_since = now;
             }
         }
     }
 
-    /// The client takes nothing. Fails once it has done so for a whole period.
+    /// The client takes nothing. Fails once it has kept the connection waiting for too long.
     fn stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        let clock = &mut self.clock;
-        let timer = clock.timer.get_or_insert_with(|| {
-            clock.progress_before = clock.progress;
-            Timer::after(self.patience.idle)
-        });
-        ready!(timer.poll(context));
-        let stood_still = clock.progress == clock.progress_before;
-        clock.timer = None;
-        if stood_still {
-            return Poll::Ready(io::ErrorKind::TimedOut.into());
+        self.clock.taking.waits();
+        loop {
+            let clock = &mut self.clock;
+            let timer = clock.timer.get_or_insert_with(|| Timer::after(clock.taking.left()));
+            ready!(timer.poll(context));
+            clock.timer = None;
+            if self.clock.taking.left().is_zero() {
+                return Poll::Ready(io::ErrorKind::TimedOut.into());
+            }
         }
-        self.stall(context)
     }
 
-    fn wrote(
+    /// Some of these bytes may have been written.
+    fn wrote<'a>(
         &mut self,
         context: &mut Context<'_>,
         wrote: Poll<io::Result<usize>>,
+        pieces: impl Iterator<Item = &'a [u8]>,
     ) -> Poll<io::Result<usize>> {
-        match wrote {
-            Poll::Ready(wrote) => {
-                self.clock.progress += 1;
-                self.clock.unwritten = true;
-                Poll::Ready(wrote)
-            }
-            Poll::Pending => {
-                self.clock.unwritten = true;
-                self.stall(context).map(Err)
-            }
-        }
+        self.clock.unwritten = true;
+        let Poll::Ready(wrote) = wrote else { return self.stall(context).map(Err) };
+        let count = *wrote.as_ref().unwrap_or(&0);
+        self.clock.taking.took(count);
+        self.clock.progress += match &mut self.spoken {
+            Spoken::Http1(_) => 1,
+            Spoken::Http2 { written, .. } => u64::from(has_content(written, pieces, count)),
+        };
+        Poll::Ready(wrote)
     }
+}
+
+/// Whether any of the first bytes are of an answer.
+fn has_content<'a>(
+    written: &mut Frames,
+    pieces: impl Iterator<Item = &'a [u8]>,
+    mut count: usize,
+) -> bool {
+    let mut content = false;
+    for piece in pieces {
+        let passed = piece.len().min(count);
+        count -= passed;
+        content |= written.follow(&piece[..passed]).content;
+    }
+    content
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Gate<S> {
@@ -321,7 +410,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.wrote(context, wrote)
+        self.wrote(context, wrote, std::iter::once(bytes))
     }
 
     fn poll_write_vectored(
@@ -335,7 +424,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
             Some(whole) => stream.poll_write(context, whole),
             None => stream.poll_write_vectored(context, pieces),
         };
-        self.wrote(context, wrote)
+        self.wrote(context, wrote, pieces.iter().map(|piece| &**piece))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -343,7 +432,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        if Pin::new(&mut self.stream).poll_flush(context)?.is_pending() {
+            return self.stall(context).map(Err);
+        }
+        self.clock.taking.goes_on();
         self.clock.unwritten = false;
         if matches!(self.phase, Phase::Held(_)) {
             context.waker().wake_by_ref();
@@ -354,7 +446,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !matches!(self.phase, Phase::Lingering { .. }) {
             ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-            if !self.framing.as_ref().is_some_and(Framing::is_within_body) {
+            if !matches!(&self.spoken, Spoken::Http1(framing) if framing.is_within_body()) {
                 return Poll::Ready(Ok(()));
             }
             self.begin_to_linger();

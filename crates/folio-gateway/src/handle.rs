@@ -11,7 +11,7 @@ use folio_core::invoke::Ran;
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RequestId};
 use folio_core::{Folio, release};
-use folio_model::{Access, RuntimeKind};
+use folio_model::Access;
 use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderName, UPGRADE};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -24,8 +24,8 @@ use crate::assets::{Asked, Caching};
 use crate::body::{Breach, Download, upload};
 use crate::choose::{Client, bearer};
 use crate::headers::{
-    FOLIO_CALLER, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO, connection_words, settle_length,
-    strip_request, strip_response,
+    FOLIO_CALLER, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO, connection_words, is_too_large,
+    settle_length, strip_request, strip_response,
 };
 use crate::kept::Called;
 use crate::matcher::Meant;
@@ -104,7 +104,7 @@ impl Gateway {
     ) -> impl Future<Output = Response<Download>> + 'a {
         self.settings.totals.request();
         let (parts, body) = request.into_parts();
-        let id = RequestId(rand::random());
+        let (id, version) = (RequestId(rand::random()), parts.version);
         let mut record = Record::begin(id, wire.begin(), self.settings.access_log, &parts);
         let accept = accept(&parts.headers);
         let mut seen = Seen::new(id);
@@ -137,7 +137,7 @@ impl Gateway {
             record.answered(response.status(), seen.version.as_ref());
             seen.count(response.status());
             seen.mark(wire, response.headers_mut());
-            response.map(|body| Download::new(body, record))
+            response.map(|body| Download::new(body, record, version))
         }
     }
 
@@ -148,6 +148,10 @@ impl Gateway {
         (mut parts, body): (Parts, Incoming),
         seen: &mut Seen,
     ) -> Result<Step, Problem> {
+        // Where the gate does not count headers.
+        if parts.version == Version::HTTP_2 && is_too_large(&parts, &self.settings.limits) {
+            return Err(Problem::head_too_large());
+        }
         if let Some(id) = webhook::named(&parts) {
             let (body, _) = upload(body, &self.settings.limits)?;
             return Ok(Step::Webhook(webhook::Call::new(id, parts, body)));
@@ -350,7 +354,7 @@ fn take_upgrade(
     if !asked || wanted.as_bytes().eq_ignore_ascii_case(b"h2c") {
         return Ok(None);
     }
-    if plan.spec.runtime == RuntimeKind::Command {
+    if plan.is_served() {
         let client = parts.extensions.remove::<OnUpgrade>();
         return Ok(client.map(|client| (client, wanted.clone())));
     }

@@ -5,7 +5,10 @@ use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
     TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
+
+use crate::settings::GatewayLimits;
 
 pub(crate) const FOLIO_VERSION: HeaderName = HeaderName::from_static("folio-version");
 pub(crate) const FOLIO_REQUEST_ID: HeaderName = HeaderName::from_static("folio-request-id");
@@ -25,6 +28,14 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const RESERVED_STARTS: [&str; 4] = ["folio-", "x-folio-", "x-fission-", "x-forwarded-"];
 /// Names that a client may not use. `proxy` becomes `HTTP_PROXY` where headers become variables.
 const RESERVED: [&str; 5] = ["forwarded", "x-real-ip", "proxy", "proxy-connection", "keep-alive"];
+
+/// Whether a head that came over HTTP/2 is over a limit, counted as it would be written over HTTP/1.
+pub(crate) fn is_too_large(parts: &Parts, limits: &GatewayLimits) -> bool {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    parts.headers.len() > limits.headers_max
+        || target + parts.headers.iter().map(line).sum::<usize>() > limits.header_bytes_max
+}
 
 /// Removes what a function must not hear from a client.
 pub(crate) fn strip_request(headers: &mut HeaderMap) {

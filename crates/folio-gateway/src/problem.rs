@@ -176,7 +176,7 @@ impl Problem {
     pub(crate) fn no_upgrade() -> Self {
         let message = "the function's environment cannot take over a connection";
         Self::new(Code("upgrade_refused"), Class::Invalid, message)
-            .hint("only `command` environments can speak WebSocket")
+            .hint("only a server that stays can speak WebSocket: a `command` environment, or `serve:NAME` as the entry point")
     }
 
     /// Where a route leads to nothing that can be called.
@@ -194,6 +194,7 @@ impl Problem {
             CallError::Crashed(_) => "the function's worker ended before it answered",
             CallError::Garbled(_) => "the function's answer makes no sense",
             CallError::Busy => "all workers of the function are busy",
+            CallError::Full => "the server has no place for another worker of the function",
             CallError::Loop(_) => "functions called one another too often to answer this request",
             CallError::Unavailable(_) => "the function's environment cannot run here",
             CallError::Body(_) => "the body of the request broke off",
@@ -201,15 +202,18 @@ impl Problem {
         };
         let problem = Self::new(error.code(), error.class(), message);
         let problem = match error {
-            CallError::Busy | CallError::Stopping => problem.hint("try again"),
+            CallError::Busy | CallError::Full | CallError::Stopping => problem.hint("try again"),
             CallError::Load(_)
             | CallError::Damaged(_)
             | CallError::Failed
-            | CallError::Crashed(_) => {
+            | CallError::Crashed(_)
+            | CallError::Garbled(_)
+            | CallError::Timeout(_)
+            | CallError::Unavailable(_) => {
                 problem.hint("the function's log has more, under the id of this request")
             }
             CallError::Body(_) => problem.closing(),
-            _ => problem,
+            CallError::Loop(_) => problem,
         };
         Self { detail: Some(error.to_string()), ..problem }
     }
@@ -334,6 +338,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_status_of_its_own_is_in_the_documentation() {
+        let page = include_str!("../../../docs/running.md");
+        for (code, status) in BY_CODE {
+            let (link, status) = (format!("(errors/{}.md)", code.0), status.as_u16().to_string());
+            let mut rows =
+                page.lines().filter(|line| line.starts_with('|') && line.contains(&link));
+            let told = rows.any(|row| row.split('|').nth(1).is_some_and(|at| at.contains(&status)));
+            assert!(told, "{} with {status}", code.0);
+        }
+    }
+
+    #[test]
     fn every_way_not_to_answer_has_its_status() {
         let text = String::new;
         let table = [
@@ -344,6 +360,7 @@ mod tests {
             (CallError::Crashed(text()), 502),
             (CallError::Garbled(text()), 502),
             (CallError::Busy, 429),
+            (CallError::Full, 503),
             (CallError::Loop(9), 508),
             (CallError::Unavailable(text()), 503),
             (CallError::Body(text()), 400),

@@ -45,6 +45,8 @@ pub struct GatewayLimits {
     pub header_timeout: Duration,
     /// Bytes per second at which a body has to arrive.
     pub body_rate_min: u64,
+    /// Bytes per second at which an answer has to be taken.
+    pub answer_rate_min: u64,
     /// How long a connection may be silent between requests, and a client may take nothing of an answer.
     pub idle_timeout: Duration,
     /// Connections at the same time; more wait to be accepted.
@@ -61,6 +63,7 @@ impl Default for GatewayLimits {
             body_bytes_max: 64 * 1024 * 1024,
             header_timeout: Duration::from_secs(15),
             body_rate_min: 256,
+            answer_rate_min: 256,
             idle_timeout: Duration::from_secs(75),
             connections_max: 16_384,
             drain: Duration::from_secs(30),

@@ -93,8 +93,13 @@ impl Wire {
 
     /// Whether every request that came, or of which so many passed the gate, was answered.
     pub(crate) fn is_quiet(&self, passed: Option<u64>) -> bool {
-        let came = passed.unwrap_or_else(|| self.started.load(Ordering::Relaxed));
+        let came = passed.unwrap_or_else(|| self.started());
         self.completed.load(Ordering::Acquire) == came
+    }
+
+    /// How many requests came.
+    pub(crate) fn started(&self) -> u64 {
+        self.started.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wake_when_quiet(&self, waker: &Waker) {

@@ -15,6 +15,7 @@ async fn every_failure_has_its_status_and_code() {
         ("crashed", 502, "function_crashed"),
         ("garbled", 502, "function_garbled"),
         ("busy", 429, "function_busy"),
+        ("full", 503, "server_full"),
         ("loop", 508, "call_loop"),
         ("unavailable", 503, "environment_unavailable"),
         ("stopping", 503, "server_stopping"),
@@ -39,7 +40,15 @@ async fn every_failure_has_its_status_and_code() {
 async fn what_code_cannot_say_itself_is_in_its_log_under_the_request() {
     let world = World::new().await;
     let mut client = world.client().await;
-    for (function, said) in [("load", true), ("crashed", true), ("failed", false)] {
+    for (function, said) in [
+        ("load", true),
+        ("crashed", true),
+        ("garbled", true),
+        ("timeout", true),
+        ("unavailable", true),
+        ("failed", false),
+        ("busy", false),
+    ] {
         world.publish(function, "v1").await;
         world.route(exact(&format!("/{function}")), function).await;
         let answer = client.get(&format!("/{function}")).await;

@@ -9,6 +9,7 @@ mod errors;
 mod headers;
 mod hostile;
 mod hosts;
+mod http2;
 mod matcher;
 mod picking;
 mod protocols;

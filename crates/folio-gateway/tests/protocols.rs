@@ -29,10 +29,10 @@ const KEY: &[u8] = include_bytes!("fixtures/key.pem");
 const SHOP_CERTIFICATE: &[u8] = include_bytes!("fixtures/shop.certificate.pem");
 const SHOP_KEY: &[u8] = include_bytes!("fixtures/shop.key.pem");
 
-type Sender = hyper::client::conn::http2::SendRequest<Full<Bytes>>;
+pub(crate) type Sender = hyper::client::conn::http2::SendRequest<Full<Bytes>>;
 
 /// A connection that speaks HTTP/2, and the task that drives it.
-async fn http2<S>(stream: S) -> (Sender, JoinSet<()>)
+pub(crate) async fn http2<S>(stream: S) -> (Sender, JoinSet<()>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -152,7 +152,7 @@ async fn a_changed_route_is_seen_by_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_still_built_says_so() {
+async fn a_version_that_is_still_built_or_could_not_be_says_so() {
     let world = World::new().await;
     world.publish_source("built", "v1").await;
     world.route(exact("/x"), "built@v1").await;
@@ -160,6 +160,21 @@ async fn a_version_that_is_still_built_says_so() {
     assert_eq!((answer.status, answer.code().as_str()), (503, "build_pending"));
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert_eq!(answer.header("folio-version"), None);
+    let mut client = world.client().await;
+    let failed = async {
+        loop {
+            let answer = client.get("/x").await;
+            match answer.code().as_str() {
+                "build_pending" => {}
+                code => break (answer.status, code.to_owned()),
+            }
+        }
+    };
+    let told = tokio::select! {
+        told = failed => told,
+        ended = world.folio.run_builds(std::future::pending()) => panic!("{ended:?}"),
+    };
+    assert_eq!(told, (502, "build_failed".to_owned()));
 }
 
 fn cors(origins: &[&str]) -> RouteFields {

@@ -42,6 +42,7 @@ impl Runtime for Stub {
             "crashed" => Err(CallError::Crashed(why())),
             "garbled" => Err(CallError::Garbled(why())),
             "busy" => Err(CallError::Busy),
+            "full" => Err(CallError::Full),
             "loop" => Err(CallError::Loop(17)),
             "unavailable" => Err(CallError::Unavailable(why())),
             "stopping" => Err(CallError::Stopping),
@@ -67,7 +68,7 @@ impl Runtime for Stub {
     fn retire(&self, _plan: &Arc<Plan>) {}
 
     async fn build(&self, _order: BuildOrder, _log: BuildLog) -> Result<Built, BuildError> {
-        Err(BuildError::Unavailable("nothing is built here".to_owned()))
+        Err(BuildError::Failed("nothing is built here".to_owned()))
     }
 
     fn status(&self) -> RuntimeStatus {

@@ -104,6 +104,9 @@ impl EnvironmentSpec {
     }
 }
 
+/// Requests that one worker may have in hand at most, whatever a function asks for.
+pub const CONCURRENCY_MAX: u32 = 10_000;
+
 /// How a function is run. What is absent is left to the server's defaults, which are not part of the version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -167,9 +170,30 @@ impl RunSettings {
         if let Some((what, _)) = zeros.into_iter().find(|(_, zero)| *zero) {
             return Err(SnapshotError::Zero(what));
         }
+        if self.concurrency.is_some_and(|count| count > CONCURRENCY_MAX) {
+            return Err(SnapshotError::Concurrency);
+        }
         match (self.scale_min, self.scale_max) {
             (Some(min), Some(max)) if min > max => Err(SnapshotError::Scale { min, max }),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_given_no_more_than_it_has_places_for() {
+        let check = |concurrency, expected: Result<(), &str>| {
+            let run = RunSettings { concurrency: Some(concurrency), ..RunSettings::default() };
+            let told = run.validate().map_err(|error| error.to_string());
+            assert_eq!(told, expected.map_err(str::to_owned), "{concurrency}");
+        };
+        check(0, Err("the concurrency must not be zero"));
+        check(1, Ok(()));
+        check(CONCURRENCY_MAX, Ok(()));
+        check(CONCURRENCY_MAX + 1, Err("the concurrency must not be above 10000"));
     }
 }

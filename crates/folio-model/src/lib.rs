@@ -45,7 +45,7 @@ pub use config::{ConfigKey, ConfigKeyError, ConfigSpec, text_of};
 pub use digest::{Digest, DigestError};
 pub use domain::{DomainName, DomainNameError};
 pub use draw::{draw, drawn};
-pub use environment::{EnvironmentSpec, Network, RunSettings, RuntimeKind};
+pub use environment::{CONCURRENCY_MAX, EnvironmentSpec, Network, RunSettings, RuntimeKind};
 pub use execution::{
     Execution, ExecutionAsked, ExecutionEnd, ExecutionId, ExecutionMode, ExecutionOrigin,
     ExecutionStatus, ExecutionStatusError,

@@ -15,7 +15,8 @@ const LABEL_BYTES_MAX: usize = 63;
 const REFERENCE_BYTES_MAX: usize = 3 * LABEL_BYTES_MAX + 2;
 
 /// What stands behind the `@`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Qualifier {
     /// Digits: the version with this number.
     Number(Number),
@@ -189,6 +190,13 @@ impl fmt::Display for Reference {
             Some(at) => write!(f, "@{at}"),
             None => Ok(()),
         }
+    }
+}
+
+impl TryFrom<String> for Qualifier {
+    type Error = ReferenceError;
+    fn try_from(text: String) -> Result<Self, ReferenceError> {
+        text.parse()
     }
 }
 

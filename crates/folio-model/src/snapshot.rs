@@ -154,6 +154,9 @@ pub enum SnapshotError {
     /// A limit that allows nothing.
     #[error("the {0} must not be zero")]
     Zero(&'static str),
+    /// More requests at once than a worker is given.
+    #[error("the concurrency must not be above {}", crate::environment::CONCURRENCY_MAX)]
+    Concurrency,
     /// A range that is empty.
     #[error("the smallest scale, {min}, is above the largest, {max}")]
     Scale {

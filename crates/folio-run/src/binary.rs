@@ -41,6 +41,7 @@ const USUAL: [&str; 3] = ["main", "bootstrap", "run"];
 pub struct BinaryRuntime {
     site: Arc<Site>,
     lanes: Mutex<Lanes>,
+    refused: AtomicU64,
     stopping: std::sync::atomic::AtomicBool,
 }
 
@@ -80,7 +81,8 @@ impl BinaryRuntime {
         code::remove(&rooms)?;
         std::fs::create_dir_all(&rooms)?;
         let site = Site { jail, codes, ports, rooms, remover: code::remover()? };
-        Ok(Self { site: Arc::new(site), lanes: Mutex::default(), stopping: false.into() })
+        let (lanes, refused) = (Mutex::default(), AtomicU64::new(0));
+        Ok(Self { site: Arc::new(site), lanes, refused, stopping: false.into() })
     }
 
     /// Starts a process for a request and returns when its answer begins.
@@ -91,7 +93,11 @@ impl BinaryRuntime {
         let lane = self.lane(plan);
         let code = lane.code.get_or_try_init(|| self.site.codes.open(&plan.code)).await?;
         let code = Arc::clone(code);
-        let place = lane.enter().await?;
+        let place = lane.enter().await.inspect_err(|error| {
+            if *error == CallError::Busy {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+            }
+        })?;
         process::answer(&self.site, &code, plan, call, place).await
     }
 
@@ -118,7 +124,8 @@ impl BinaryRuntime {
         let lanes = self.lanes();
         let workers: Vec<_> = lanes.values().map(status).collect();
         let served = workers.iter().map(|worker| worker.served + u64::from(worker.busy)).sum();
-        RuntimeStatus { workers, cold_starts: served, ..RuntimeStatus::default() }
+        let refused_starts = self.refused.load(Ordering::Relaxed);
+        RuntimeStatus { workers, cold_starts: served, refused_starts, ..RuntimeStatus::default() }
     }
 
     /// Takes no more requests and waits, within the time given, for those in hand.

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use folio_core::ports::Body;
 use folio_core::ports::runtime::{Call, CallError, Plan, RuntimePorts, RuntimeStatus, Stage};
-use folio_model::{AppName, Digest, RuntimeKind, UnitUid};
+use folio_model::{AppName, Digest, UnitUid};
 use http::Response;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -34,9 +34,6 @@ use warm::{Wanted, Warm};
 
 use crate::code::{self, CodeStore};
 use crate::jail::Jail;
-
-/// What the entry point of a package with a server of its own begins with.
-pub(crate) const SERVE: &str = "serve:";
 
 /// How often idle servers are looked for.
 const TEND_EVERY: Duration = Duration::from_millis(500);
@@ -90,11 +87,7 @@ impl CommandRuntime {
 
     /// Whether a plan is answered by a server that stays.
     pub fn takes(plan: &Plan) -> bool {
-        match plan.spec.runtime {
-            RuntimeKind::Command => true,
-            RuntimeKind::Binary => serves(plan).is_some(),
-            RuntimeKind::Wasm | RuntimeKind::Nodejs | RuntimeKind::Python => false,
-        }
+        plan.is_served()
     }
 
     /// Passes a request to a server of the plan's version and returns when its answer begins.
@@ -161,20 +154,13 @@ impl CommandRuntime {
         Box::new(move || {
             let (plan, site, warm) = (Arc::clone(&plan), Arc::clone(&site), Arc::clone(&warm));
             Box::pin(async move {
-                match serves(&plan) {
+                match plan.own_server() {
                     Some(command) => start_package(&site, &plan, command).await,
                     None => start_environment(&site, &warm, &plan).await,
                 }
             })
         })
     }
-}
-
-/// The command of a package that brings its own server.
-fn serves(plan: &Plan) -> Option<&str> {
-    let entrypoint = plan.entrypoint.as_deref()?;
-    let command = entrypoint.strip_prefix(SERVE)?;
-    (plan.spec.runtime == RuntimeKind::Binary).then_some(command)
 }
 
 async fn start_package(

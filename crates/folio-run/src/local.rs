@@ -273,7 +273,10 @@ impl Pools {
     }
 
     fn reclaim(&self) -> bool {
-        let idlest = self.all().into_iter().filter_map(|pool| pool.idlest());
+        let pools = self.all();
+        let users = pools.iter().filter(|pool| pool.is_in_use()).count();
+        let share = self.host.settings.workers_max as usize / users.max(1);
+        let idlest = pools.into_iter().filter_map(|pool| pool.idlest(share));
         let Some((_, worker)) = idlest.max_by_key(|(idle, _)| *idle) else { return false };
         worker.leaving.store(true, Ordering::Relaxed);
         worker.end("another version needed its place");

@@ -53,6 +53,10 @@ struct State {
     failures: u32,
     /// No new worker before this.
     not_before: Instant,
+    /// The server had no place for a worker that nobody waits for: none is tried again before this.
+    full_until: Instant,
+    /// Whether the log says that there are fewer workers than are to be kept.
+    told_full: bool,
     /// Why the code cannot be loaded, until it is tried again.
     refusal: Option<CallError>,
     retired: Option<Instant>,
@@ -60,6 +64,15 @@ struct State {
 }
 
 type Waiter = oneshot::Sender<Result<Lease, CallError>>;
+
+/// What a worker is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Requests: where the server is full, one that another version does not need makes room.
+    Now,
+    /// Requests that may come. It takes no place from anybody.
+    Ahead,
+}
 
 /// How a request gets a worker.
 enum Turn {
@@ -79,6 +92,8 @@ impl Pool {
             waiters: VecDeque::new(),
             failures: 0,
             not_before: now,
+            full_until: now,
+            told_full: false,
             refusal: None,
             retired: None,
             used: now,
@@ -127,7 +142,7 @@ impl Pool {
             let crowded = worker.busy.load(Ordering::Relaxed) > 0 && worker.silence() > SILENCE_MAX;
             let lease = self.hand_out(&mut state, &worker);
             if crowded && state.starting == 0 {
-                self.start(&mut state);
+                self.start(&mut state, Need::Now);
             }
             return Turn::Now(lease);
         }
@@ -155,7 +170,7 @@ impl Pool {
         }
         let expected = state.starting as usize * self.plan.limits.concurrency as usize;
         if expected < state.waiters.len() {
-            self.start(&mut state);
+            self.start(&mut state, Need::Now);
         }
         Turn::Later(receiver, patience)
     }
@@ -168,13 +183,13 @@ impl Pool {
             worker.leaving.store(true, Ordering::Relaxed);
             state.workers.retain(|other| !Arc::ptr_eq(other, worker));
             state.leaving.push(Arc::clone(worker));
-            self.start(state);
+            self.start(state, Need::Ahead);
         }
         Lease::new(Arc::clone(worker), Arc::clone(self))
     }
 
     // Makes another worker in the background, if the version may have one.
-    fn start(self: &Arc<Self>, state: &mut State) {
+    fn start(self: &Arc<Self>, state: &mut State, need: Need) {
         let count = state.workers.len() as u32 + state.starting;
         if count >= self.plan.limits.scale_max || self.host.is_stopping() {
             return;
@@ -183,14 +198,14 @@ impl Pool {
         let (pool, not_before) = (Arc::clone(self), state.not_before);
         self.host.spawn(async move {
             tokio::time::sleep_until(not_before).await;
-            let made = pool.make().await;
-            pool.settle(made);
+            let made = pool.make(need).await;
+            pool.settle(made, need);
         });
     }
 
-    async fn make(self: &Arc<Self>) -> Result<Arc<Worker>, CallError> {
+    async fn make(self: &Arc<Self>, need: Need) -> Result<Arc<Worker>, CallError> {
         let code = self.host.codes.open(&self.plan.code);
-        let (code, worker) = tokio::join!(code, self.generics.take(&self.plan));
+        let (code, worker) = tokio::join!(code, self.generics.take(&self.plan, need));
         let (code, worker) = (code?, worker?);
         self.plan.meter.cold_start();
         let denial = denial_inside(self.host.jail.mode(), &self.plan);
@@ -226,7 +241,7 @@ impl Pool {
     }
 
     // A worker that was being made is there, or will not be.
-    fn settle(self: &Arc<Self>, made: Result<Arc<Worker>, CallError>) {
+    fn settle(self: &Arc<Self>, made: Result<Arc<Worker>, CallError>, need: Need) {
         let mut state = self.lock();
         state.starting -= 1;
         match made {
@@ -240,8 +255,17 @@ impl Pool {
                 }
                 self.serve_waiters(&mut state);
             }
+            Err(CallError::Full) if need == Need::Ahead && state.starting == 0 => {
+                self.no_room(&mut state);
+                if !state.waiters.is_empty() {
+                    // Requests came meanwhile, which may have a place made for them.
+                    self.start(&mut state, Need::Now);
+                }
+            }
             Err(error) => {
-                state.back_off();
+                if error != CallError::Full {
+                    state.back_off();
+                }
                 if let CallError::Load(_) | CallError::Damaged(_) | CallError::Unavailable(_) =
                     error
                 {
@@ -249,13 +273,18 @@ impl Pool {
                 }
                 // Whoever waits could still be served by a worker there is.
                 if state.workers.is_empty() && state.starting == 0 {
-                    state
-                        .waiters
-                        .drain(..)
-                        .for_each(|waiter| drop(waiter.send(Err(error.clone()))));
-                    self.waiting.store(0, Ordering::Release);
+                    self.refuse_waiters(&mut state, &error);
                 }
             }
+        }
+    }
+
+    fn refuse_waiters(&self, state: &mut State, error: &CallError) {
+        let waiters = state.waiters.drain(..).filter(|waiter| !waiter.is_closed());
+        let told = waiters.map(|waiter| drop(waiter.send(Err(error.clone())))).count();
+        self.waiting.store(0, Ordering::Release);
+        if matches!(error, CallError::Busy | CallError::Full) {
+            self.host.counts.refused.fetch_add(told as u64, Ordering::Relaxed);
         }
     }
 
@@ -300,13 +329,15 @@ impl Pool {
 
     /// Makes as many workers as are wanted now.
     fn refill(self: &Arc<Self>, state: &mut State) {
-        let wanted = if state.retired.is_some() { 0 } else { self.plan.limits.scale_min };
+        let kept = state.retired.is_none() && state.full_until <= Instant::now();
+        let wanted = if kept { self.scale_min() } else { 0 };
         let waiting = state.waiters.len().div_ceil(self.plan.limits.concurrency.max(1) as usize);
         while (state.workers.len() as u32 + state.starting) < wanted
             || (state.starting as usize) < waiting
         {
             let before = state.starting;
-            self.start(state);
+            let need = if (before as usize) < waiting { Need::Now } else { Need::Ahead };
+            self.start(state, need);
             if state.starting == before {
                 return;
             }

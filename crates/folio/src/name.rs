@@ -102,7 +102,12 @@ impl Versioned {
         Ok((unit, at))
     }
 
-    async fn find(&self, session: &Session, kind: Kind) -> Result<(UnitAt, Option<Qualifier>)> {
+    /// The version, if one is named.
+    pub(crate) async fn find(
+        &self,
+        session: &Session,
+        kind: Kind,
+    ) -> Result<(UnitAt, Option<Qualifier>)> {
         find(session, kind, self.named.reference()?, self.version.clone()).await
     }
 }

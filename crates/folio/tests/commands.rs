@@ -111,6 +111,25 @@ fn a_server_that_is_told_to_stop_finishes_and_exits_well() {
 }
 
 #[test]
+fn a_server_says_what_it_cannot_enforce_and_logs_who_asked_for_what() {
+    let session = session(&[]);
+    let line = "set -m; folio serve --data own --listen 127.0.0.1:0 --gateway 127.0.0.1:0 --no-jail \
+             --log warn,folio::access=info 2> said & \
+         until grep -q listening said 2>/dev/null; do :; done; \
+         curl -s -o answer \"$(sed -n 's/^gateway on //p' said)/nowhere?hidden\"; kill -TERM $!; wait $!; cat said";
+    let said = works(&session, line);
+    assert!(said.contains("not enforced here: mount namespace: "), "{said}");
+    let asked: Vec<_> = said.lines().filter(|line| line.contains(" INFO folio::access")).collect();
+    let [asked] = asked[..] else { panic!("{said}") };
+    for part in ["method=GET", "path=/nowhere", "status=404", "code=\"no_live_release\""] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    assert!(!said.contains("hidden"), "{said}");
+    let id = works(&session, "grep -o '\"requestId\":\"[0-9a-f]*' answer | cut -d'\"' -f4");
+    assert!(asked.contains(&id), "{id}: {asked}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let session = session(&[]);
     works(&session, "set -o pipefail; folio completions bash | head -c 10 > /dev/null");

@@ -80,6 +80,24 @@ fn the_watcher_of_the_storm_notices_one_wrong_answer() {
     }
 }
 
+#[test]
+fn the_watcher_of_the_storm_notices_a_server_that_does_not_follow_the_alias_or_does_not_answer() {
+    let session = session(&[]);
+    publish(&session);
+    works(&session, "folio route delete hello");
+    // As if moves of the alias never reached the gateway.
+    works(
+        &session,
+        "folio route create --name hello --method GET --url /hello --function hello@v1",
+    );
+    let stuck = storm(&session, 2_000, 10);
+    assert_eq!(stuck.failed, Vec::<String>::new());
+    assert!(!stuck.wrong().is_empty(), "all of {} answers are of v1", stuck.seen.len());
+    works(&session, "folio route delete hello");
+    let gone = storm(&session, 1_000, 2);
+    assert!(gone.seen.is_empty() && gone.failed.len() >= 1_000, "{}", gone.failed.len());
+}
+
 fn publish(session: &Session) {
     for (file, code) in [("one.js", ONE), ("two.js", TWO)] {
         session.write(file, code).unwrap();

@@ -1,5 +1,7 @@
 //! Environments that are servers of their own: two that speak Fission's contract over HTTP and know nothing of folio.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 
 use crate::program::{session, works};
@@ -60,4 +62,41 @@ fn a_server_in_node_that_speaks_fissions_contract_runs_as_it_is() {
     works(&session, &format!("folio env create --name js --command {command}"));
     works(&session, "folio fn version create where --env js --code url.js --version v1");
     assert_eq!(works(&session, "folio invoke where --path '/a?b=c'"), "/a?b=c");
+}
+
+#[test]
+fn a_server_that_stays_may_take_over_a_connection_of_the_gateway() {
+    let servers = servers();
+    let session = session(&["--command-directory", &servers]);
+    session.write("url.js", "module.exports = async () => ({ status: 200, body: '' });").unwrap();
+    let command = format!("'node {servers}/fission_env.js --port {{port}}'");
+    works(&session, &format!("folio env create --name js --command {command}"));
+    works(&session, "folio fn version create environment --env js --code url.js --version v1");
+    let server = std::fs::read_to_string(format!("{servers}/fission_env.js")).unwrap();
+    session.write("own/server.js", &format!("#!/usr/bin/env node\n{server}")).unwrap();
+    works(
+        &session,
+        "chmod +x own/server.js && folio fn version create package --env binary --deploy own \
+         --entrypoint serve:server.js --version v1",
+    );
+    for function in ["environment", "package"] {
+        works(&session, &format!("folio route create --url /{function} --function {function}@v1"));
+        let address = session.gateway().rsplit('/').next().unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head =
+            format!("GET /{function} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n");
+        write!(stream, "{head}Upgrade: websocket\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            answer.push(byte[0]);
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 101 "), "{function}: {answer}");
+        stream.write_all(b"hello").unwrap();
+        let mut echo = [0; 5];
+        stream.read_exact(&mut echo).unwrap();
+        assert_eq!(&echo, b"hello", "{function}");
+    }
 }

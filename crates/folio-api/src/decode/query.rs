@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use folio_core::Folio;
 use folio_core::trigger::TriggerType;
 use folio_core::upload::Part;
-use folio_model::{ExecutionStatus, Kind, Name, Number, Reference, Timestamp};
+use folio_model::{ExecutionStatus, Kind, Name, Number, Qualifier, Reference, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -133,8 +133,9 @@ pub(crate) struct LogQuery {
     /// Only lines after this place.
     #[serde(default)]
     pub(crate) after: u64,
-    /// Only lines of this version: its id, or `draft`.
-    pub(crate) version: Option<String>,
+    /// Only lines of this version: its number or id, an alias, `latest` or `draft`.
+    #[schemars(with = "Option<String>")]
+    pub(crate) version: Option<Qualifier>,
     /// Only lines of this request.
     pub(crate) request: Option<String>,
     /// Whether to wait for more, for as long as the client listens.

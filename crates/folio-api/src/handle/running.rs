@@ -25,6 +25,10 @@ pub(crate) async fn invoke(folio: Folio, asked: Invocation) -> Outcome<Answered>
 pub(crate) async fn logs(folio: Folio, ask: Ask<FunctionPath, LogQuery>) -> Outcome<Lines> {
     let LogQuery { after, version, request, follow } = ask.query;
     let key = ask.path.key();
+    let version = match version {
+        Some(at) => Some(folio.printed_by(&key.app, &key.name, at).await?),
+        None => None,
+    };
     let first = folio.function_logs(&key.app, &key.name, after, version.as_deref()).await?;
     let wanted = move |line: &Line| request.is_none() || line.request == request;
     if !follow {

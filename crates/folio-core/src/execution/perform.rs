@@ -160,7 +160,7 @@ fn unanswered(error: CallError) -> Result<Outcome, String> {
         CallError::Loop(_) | CallError::Body(_) => {
             Outcome { status: ExecutionStatus::Error, output: json!(error.to_string()) }
         }
-        CallError::Busy | CallError::Unavailable(_) | CallError::Stopping => {
+        CallError::Busy | CallError::Full | CallError::Unavailable(_) | CallError::Stopping => {
             return Err(error.to_string());
         }
     })

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use folio_model::{
-    Access, AppName, Content, Digest, EnvironmentSpec, Name, Number, Reference, Timestamp, UnitUid,
-    VersionId,
+    Access, AppName, Content, Digest, EnvironmentSpec, Name, Number, Reference, RuntimeKind,
+    Timestamp, UnitUid, VersionId,
 };
 use futures::future::BoxFuture;
 
@@ -53,6 +53,22 @@ pub struct Plan {
     pub limits: RunLimits,
     /// What it did so far.
     pub meter: Arc<Meter>,
+}
+
+/// What the entry point of a package with a server of its own begins with.
+const SERVE: &str = "serve:";
+
+impl Plan {
+    /// The command of a package that brings a server of its own, which stays.
+    pub fn own_server(&self) -> Option<&str> {
+        let command = self.entrypoint.as_deref()?.strip_prefix(SERVE)?;
+        (self.spec.runtime == RuntimeKind::Binary).then_some(command)
+    }
+
+    /// Whether a server that stays answers, the environment's or its own. Such a server may take over a connection.
+    pub fn is_served(&self) -> bool {
+        self.spec.runtime == RuntimeKind::Command || self.own_server().is_some()
+    }
 }
 
 /// Environment variables. Some may be secrets, so none is shown, and all are wiped when they go.
@@ -184,6 +200,9 @@ pub enum CallError {
     /// All workers are busy and the queue is full.
     #[error("all workers of the function are busy")]
     Busy,
+    /// The server has no place for another worker.
+    #[error("the server has no place for another worker")]
+    Full,
     /// Functions called one another too often.
     #[error("functions called one another {0} times to answer one request")]
     Loop(u32),

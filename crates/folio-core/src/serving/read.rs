@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folio_model::{
-    AppName, Build, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name, Number,
-    PackageSpec, Placement, Qualifier, Reference, RunSettings, Share, Subject, Unit, UnitKey,
-    UnitUid, Version, VersionId, VersionKey,
+    AppName, Build, CONCURRENCY_MAX, Content, Digest, EnvironmentSpec, FunctionSpec, Kind, Name,
+    Number, PackageSpec, Placement, Qualifier, Reference, RunSettings, Share, Subject, Unit,
+    UnitKey, UnitUid, Version, VersionId, VersionKey,
 };
 
 use super::delivery::{self, Delivery};
@@ -347,7 +347,7 @@ fn run_limits(run: &RunSettings, limits: &Limits) -> RunLimits {
         timeout: Duration::from_millis(run.timeout_ms.unwrap_or(limits.run_timeout_ms)),
         memory_bytes: run.memory_bytes.unwrap_or(limits.run_memory_bytes),
         cpu_millis: run.cpu_millis,
-        concurrency: count(run.concurrency, limits.run_concurrency).max(1),
+        concurrency: count(run.concurrency, limits.run_concurrency).clamp(1, CONCURRENCY_MAX),
         idle: Duration::from_millis(run.idle_ms.unwrap_or(limits.run_idle_ms)),
         scale_min,
         scale_max: count(run.scale_max, limits.run_scale_max).max(scale_min).max(1),

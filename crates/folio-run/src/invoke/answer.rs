@@ -68,6 +68,7 @@ fn call_code(error: &CallError) -> (StatusCode, &'static str) {
         CallError::Crashed(_) => (StatusCode::BAD_GATEWAY, "worker_crashed"),
         CallError::Garbled(_) => (StatusCode::BAD_GATEWAY, "garbled_answer"),
         CallError::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+        CallError::Full => (StatusCode::SERVICE_UNAVAILABLE, "server_full"),
         CallError::Loop(_) => (StatusCode::LOOP_DETECTED, "call_loop"),
         CallError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "runtime_unavailable"),
         CallError::Body(_) => (StatusCode::BAD_REQUEST, "body_broke_off"),

@@ -9,6 +9,7 @@ use folio_core::ports::runtime::{CallError, Plan, PlanFile};
 use folio_model::Name;
 use tokio::time::Instant;
 
+use super::Need;
 use crate::host::Host;
 use crate::worker::{self, Fitting, Worker};
 
@@ -35,16 +36,20 @@ impl Generics {
     }
 
     /// Takes a worker that fits a plan, or makes one, and sees to the next.
-    pub(crate) async fn take(self: &Arc<Self>, plan: &Plan) -> Result<Arc<Worker>, CallError> {
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        plan: &Plan,
+        need: Need,
+    ) -> Result<Arc<Worker>, CallError> {
         let key = (plan.environment.clone(), Fitting::of(plan));
         if !plan.files.is_empty() {
             // Nothing can be put into a jail that stands, so what needs files is started with them.
-            return self.make(&key.1, plan.files.clone()).await;
+            return self.make(&key.1, plan.files.clone(), need).await;
         }
         let found = self.pop(&key, plan.spec.poolsize.unwrap_or(1));
         let worker = match found {
             Some(worker) => Ok(worker),
-            None => self.make(&key.1, Vec::new()).await,
+            None => self.make(&key.1, Vec::new(), need).await,
         };
         self.refill(&key);
         worker
@@ -107,11 +112,11 @@ impl Generics {
         &self,
         fitting: &Fitting,
         files: Vec<PlanFile>,
+        need: Need,
     ) -> Result<Arc<Worker>, CallError> {
+        let makes_room = || self.evict() || (need == Need::Now && self.host.reclaim());
         match worker::start(&self.host, fitting, files.clone()).await {
-            Err(CallError::Busy) if self.evict() || self.host.reclaim() => {
-                worker::start(&self.host, fitting, files).await
-            }
+            Err(CallError::Full) if makes_room() => worker::start(&self.host, fitting, files).await,
             other => other,
         }
     }

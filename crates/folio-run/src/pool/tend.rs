@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use folio_core::logs::{Printer, Stream};
 use folio_core::ports::runtime::{CallError, Scale, WorkerStatus};
+use folio_model::Timestamp;
 use tokio::time::Instant;
 
-use super::{Pool, State};
+use super::{BACKOFF_MAX, Need, Pool, State};
 use crate::keep::Kept;
 use crate::worker::Worker;
 
@@ -47,7 +49,7 @@ impl Pool {
         state.used = Instant::now();
         let leaving = match scale {
             Scale::Up(count) => {
-                (0..count).for_each(|_| self.start(&mut state));
+                (0..count).for_each(|_| self.start(&mut state, Need::Now));
                 Vec::new()
             }
             Scale::Down(count) => {
@@ -80,11 +82,48 @@ impl Pool {
     // Says whether it has as many workers as it must.
     fn revive(self: &Arc<Self>) -> bool {
         let mut state = self.lock();
-        state.retired = None;
-        state.used = Instant::now();
-        let complete = state.workers.len() >= self.plan.limits.scale_min as usize;
+        let now = Instant::now();
+        (state.retired, state.used, state.full_until) = (None, now, now);
+        state.told_full = false;
+        if self.scale_min() < self.plan.limits.scale_min {
+            self.tell_full(&mut state);
+        }
+        let complete = state.workers.len() >= self.scale_min() as usize;
         self.refill(&mut state);
         complete
+    }
+
+    /// How many workers it is to have at least, of those that there can be.
+    pub(super) fn scale_min(&self) -> u32 {
+        self.plan.limits.scale_min.min(self.host.settings.workers_max)
+    }
+
+    /// A worker that nobody waits for has no place.
+    pub(super) fn no_room(&self, state: &mut State) {
+        state.full_until = Instant::now() + BACKOFF_MAX;
+        if state.workers.len() < self.plan.limits.scale_min as usize {
+            self.tell_full(state);
+        }
+    }
+
+    /// Has the log say, once, that there are fewer workers than are to be kept.
+    fn tell_full(&self, state: &mut State) {
+        if state.told_full {
+            return;
+        }
+        state.told_full = true;
+        let (min, max) = (self.plan.limits.scale_min, self.host.settings.workers_max);
+        let text = format!(
+            "not all of the {min} workers that are to be kept have a place: all functions together have {max} (`workersMax`)"
+        );
+        let (printer, now) = (Printer::default(), Timestamp::now());
+        self.host.ports.logs.add(&self.plan, now, Stream::System, printer, &text);
+    }
+
+    /// Whether it has workers, or wants any.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let state = self.lock();
+        !state.workers.is_empty() || state.starting > 0 || !state.waiters.is_empty()
     }
 
     /// Fails what waits and tells how many requests are in hand.
@@ -108,10 +147,12 @@ impl Pool {
         state.workers.iter().chain(&state.leaving).cloned().collect()
     }
 
-    /// The worker that was idle for longest, if one is and the version can do without it.
-    pub(crate) fn idlest(&self) -> Option<(Duration, Arc<Worker>)> {
+    /// The worker that was idle for longest, if one is and the version can do without it: of its least number it may
+    /// keep no more than a `share` of the places there are, and nothing without a pointer.
+    pub(crate) fn idlest(&self, share: usize) -> Option<(Duration, Arc<Worker>)> {
         let state = self.lock();
-        if state.workers.len() <= self.plan.limits.scale_min as usize {
+        let own = (self.plan.limits.scale_min as usize).min(share);
+        if state.workers.len() <= if state.retired.is_some() { 0 } else { own } {
             return None;
         }
         let free = state.workers.iter().filter(|worker| worker.busy.load(Ordering::Acquire) == 0);

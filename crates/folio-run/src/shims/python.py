@@ -42,6 +42,8 @@ SLOW_ENOUGH = 4
 EXECUTION = b"folio-execution"
 
 REQUEST_ID = b"folio-request-id"
+# What folio says of a connection that is encrypted.
+ENCRYPTED = (b"x-forwarded-proto", b"https")
 # Lines before the client's headers: four, the request's id, and six headers of Fission's, for Fission's signatures.
 CLIENT = 18
 
@@ -1211,19 +1213,22 @@ class AsgiCycle(Cycle):
     def scope(self):
         lines = self.head.split(b"\n")
         path, _, query = lines[1].partition(b"?")
+        headers = [(REQUEST_ID, lines[5]), *zip(lines[CLIENT::2], lines[CLIENT + 1::2])]
+        # Few have it, and looking for the bytes costs less than looking at each header.
+        encrypted = ENCRYPTED[0] in self.head and ENCRYPTED in headers
         return {
             "type": "http",
             "asgi": ASGI,
             "http_version": "1.1",
             "server": None,
             "client": None,
-            "scheme": "http",
+            "scheme": "https" if encrypted else "http",
             "method": lines[0].decode("latin-1"),
             "root_path": "",
             "path": unquote(path.decode("latin-1")) if b"%" in path else path.decode("latin-1"),
             "raw_path": path,
             "query_string": query,
-            "headers": [(REQUEST_ID, lines[5]), *zip(lines[CLIENT::2], lines[CLIENT + 1::2])],
+            "headers": headers,
             "path_params": json.loads(lines[3]) if lines[3] else {},
             "state": self.wire.kind.state.copy(),
         }
@@ -1631,6 +1636,7 @@ class Flask:
             "REQUEST_METHOD": request.method, "SCRIPT_NAME": "", "PATH_INFO": request.path,
             "QUERY_STRING": request._target[2], "SERVER_NAME": request.host.partition(":")[0],
             "SERVER_PORT": request.host.partition(":")[2] or "80", "SERVER_PROTOCOL": "HTTP/1.1",
+            "REMOTE_ADDR": request.remote_addr or "",
             "CONTENT_LENGTH": str(len(request.data)), "wsgi.version": (1, 0), "wsgi.url_scheme": request.scheme,
             "wsgi.input": io.BytesIO(request.data), "wsgi.errors": sys.stderr, "wsgi.multithread": True,
             "wsgi.multiprocess": True, "wsgi.run_once": False,

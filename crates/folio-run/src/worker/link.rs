@@ -147,6 +147,7 @@ impl Link {
             return Err(error.clone());
         }
         let stream = inner.table.open(opening.request, opening.timeout, now);
+        let stream = stream.ok_or(CallError::Busy)?;
         let header = Header { kind: Kind::Request, last: opening.last, stream };
         frames::put_request(&mut inner.outgoing, header, opening.head, opening.body);
         if inner.table.unfinished() == 1 {

@@ -94,7 +94,7 @@ pub(crate) async fn start(
     files: Vec<PlanFile>,
 ) -> Result<Arc<Worker>, CallError> {
     let interpreter = interpreter(host, fitting.runtime)?;
-    let admitted = host.admit().ok_or(CallError::Busy)?;
+    let admitted = host.admit().ok_or(CallError::Full)?;
     let unavailable = |error: io::Error| {
         CallError::Unavailable(format!("a worker could not be started: {error}"))
     };

@@ -69,12 +69,22 @@ pub(super) struct Effect {
 }
 
 impl Table {
-    /// Takes a place.
-    pub(super) fn open(&mut self, request: RequestId, timeout: Duration, now: Instant) -> u32 {
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::free(now));
-            u16::try_from(self.slots.len() - 1).expect("concurrency is bounded far below")
-        });
+    /// Takes a place. There may be none: a request that the worker is done with keeps its place for as long as its
+    /// client takes the answer.
+    pub(super) fn open(
+        &mut self,
+        request: RequestId,
+        timeout: Duration,
+        now: Instant,
+    ) -> Option<u32> {
+        let at = match self.free.pop() {
+            Some(at) => at,
+            None => {
+                let at = u16::try_from(self.slots.len()).ok()?;
+                self.slots.push(Slot::free(now));
+                at
+            }
+        };
         let slot = &mut self.slots[usize::from(at)];
         let uses = ((slot.stream >> 16) as u16).checked_add(1).unwrap_or(1);
         *slot = Slot {
@@ -87,7 +97,7 @@ impl Table {
             ..Slot::free(now)
         };
         self.unfinished += 1;
-        slot.stream
+        Some(slot.stream)
     }
 
     /// Requests the worker is not done with.
@@ -326,7 +336,7 @@ mod tests {
         let begun = Instant::now();
         for gives_up in [false, true] {
             let mut table = Table::default();
-            let stream = table.open(RequestId(1), LIMIT, begun);
+            let stream = table.open(RequestId(1), LIMIT, begun).unwrap();
             if gives_up {
                 assert!(table.let_go(stream, || begun, LIMIT), "the worker is to be told");
             }
@@ -336,5 +346,19 @@ mod tests {
             table.finish(stream, Ok(()));
             assert!(!table.is_overdue(), "it let go");
         }
+    }
+
+    #[test]
+    fn a_full_table_refuses_until_an_answer_was_taken() {
+        const LIMIT: Duration = Duration::from_secs(60);
+        let (mut table, begun) = (Table::default(), Instant::now());
+        let open = |table: &mut Table| table.open(RequestId(1), LIMIT, begun);
+        let streams: Vec<_> = (0..=u16::MAX).map_while(|_| open(&mut table)).collect();
+        assert_eq!(streams.len(), usize::from(u16::MAX) + 1);
+        assert_eq!(open(&mut table), None);
+        table.finish(streams[7], Ok(()));
+        assert_eq!(open(&mut table), None, "its answer was not taken yet");
+        assert!(!table.let_go(streams[7], || begun, LIMIT), "the worker need not be told");
+        assert!(open(&mut table).is_some());
     }
 }

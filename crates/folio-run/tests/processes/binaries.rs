@@ -179,6 +179,20 @@ async fn no_more_processes_than_allowed_run_at_once() {
 }
 
 #[tokio::test]
+async fn whoever_finds_the_line_full_is_refused_and_counted() {
+    let programs = Programs::new(Mode::Off).await;
+    let mut plan = programs.script("#!/bin/sh\necho hello\n").await;
+    plan.limits.scale_max = 1;
+    let plan = Arc::new(plan);
+    // One runs and 64 wait.
+    let calls = (0..70).map(|_| programs.runtime.call(&plan, get("/")));
+    let answers = futures::future::join_all(calls).await;
+    let refused = answers.iter().filter(|answer| matches!(answer, Err(CallError::Busy))).count();
+    assert_eq!(refused, 5);
+    assert_eq!(programs.runtime.status().refused_starts, 5);
+}
+
+#[tokio::test]
 async fn a_program_calls_other_functions() {
     let programs = Programs::new(Mode::Enforced).await;
     let calls = Calls::default();

@@ -1,6 +1,9 @@
 //! What code hears that looks for a network it does not have.
 
+use folio_model::Network;
 use folio_run::jail::Mode;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 
 use super::stage::Stage;
 use crate::processes::place::get;
@@ -76,5 +79,38 @@ async fn without_a_jail_nobody_is_told_that_there_is_no_network() {
         let plan = stage.plan(name, source).await;
         let (_, said) = stage.says(&plan, get("/attempts")).await;
         assert!(!said.contains("network"), "{name}: {said}");
+    }
+}
+
+/// Functions that say what a port of the host says.
+const NODE_ASKS: &str = "
+const net = require('node:net');
+module.exports = ({ request }) => new Promise((done, fail) => {
+  let said = '';
+  net.connect(Number(request.query.port), '127.0.0.1').on('error', fail)
+    .on('data', (bytes) => { said += bytes; }).on('end', () => done(said));
+});
+";
+
+const PYTHON_ASKS: &str = "
+import socket
+from flask import request
+
+def main():
+    return socket.create_connection(('127.0.0.1', int(request.args['port']))).recv(5).decode()
+";
+
+#[tokio::test]
+async fn code_whose_environment_allows_it_has_the_network() {
+    let stage = Stage::with(|settings| settings.jail = Mode::Enforced).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let path = format!("/?port={}", listener.local_addr().unwrap().port());
+    for (name, source) in [("hello.js", NODE_ASKS), ("hello.py", PYTHON_ASKS)] {
+        let mut plan = stage.plan(name, source).await;
+        plan.spec.network = Network::Egress;
+        let answer =
+            async { listener.accept().await.unwrap().0.write_all(b"hello").await.unwrap() };
+        let ((status, said), ()) = tokio::join!(stage.says(&plan, get(&path)), answer);
+        assert_eq!((status, said.as_str()), (200, "hello"), "{name}");
     }
 }

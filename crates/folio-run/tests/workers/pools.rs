@@ -265,6 +265,75 @@ async fn the_server_has_no_more_workers_than_allowed() {
     }
 }
 
+/// A function that keeps more workers than the server has, and all places taken.
+async fn greedy(stage: &Stage) -> Plan {
+    let mut plan = stage.plan("hello.js", PID).await;
+    (plan.limits.scale_min, plan.limits.scale_max) = (50, 50);
+    stage.runtime.prepare(&Arc::new(plan.clone())).await.unwrap();
+    stage.until("all places are taken", |status| serving(status) == 4).await;
+    plan
+}
+
+async fn other(stage: &Stage, source: &str) -> Plan {
+    let other = stage.plan("other.js", source).await;
+    let (function, unit) = ("other".parse().unwrap(), UnitUid(uuid::Uuid::from_u128(2)));
+    Plan { function, unit, ..other }
+}
+
+#[tokio::test]
+async fn a_version_that_is_to_have_every_worker_leaves_others_their_share() {
+    let stage = Stage::with(|settings| settings.workers_max = 4).await;
+    let greedy = greedy(&stage).await;
+    stage.place.logged(&greedy, "of the 50 workers that are to be kept").await;
+    let mut other = other(&stage, SLOW).await;
+    (other.limits.concurrency, other.limits.scale_max) = (1, 8);
+    let calls = (0..4).map(|_| stage.says(&other, get("/")));
+    let pids: std::collections::HashSet<_> =
+        futures::future::join_all(calls).await.into_iter().map(|(_, pid)| pid).collect();
+    assert!((1..=2).contains(&pids.len()), "half of the places: {pids:?}");
+    assert_eq!(stage.says(&greedy, get("/")).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_least_number_of_workers_takes_no_place_from_who_has_one() {
+    let stage = Stage::with(|settings| settings.workers_max = 4).await;
+    let other = other(&stage, PID).await;
+    let (_, before) = stage.says(&other, get("/")).await;
+    let mut plan = stage.plan("hello.js", PID).await;
+    (plan.limits.scale_min, plan.limits.scale_max) = (50, 50);
+    stage.runtime.prepare(&Arc::new(plan.clone())).await.unwrap();
+    stage.place.logged(&plan, "of the 50 workers that are to be kept").await;
+    assert_eq!(stage.says(&other, get("/")).await.1, before);
+}
+
+#[tokio::test]
+async fn a_version_without_pointers_keeps_no_place_from_others() {
+    let stage = Stage::with(|settings| settings.workers_max = 4).await;
+    let greedy = greedy(&stage).await;
+    stage.runtime.retire(&Arc::new(greedy));
+    let mut other = other(&stage, SLOW).await;
+    (other.limits.concurrency, other.limits.scale_max) = (1, 4);
+    let calls = (0..8).map(|_| stage.says(&other, get("/")));
+    let pids: std::collections::HashSet<_> =
+        futures::future::join_all(calls).await.into_iter().map(|(_, pid)| pid).collect();
+    assert!(pids.len() > 2, "more than a share: {pids:?}");
+}
+
+#[tokio::test]
+async fn who_finds_no_place_is_told_and_counted() {
+    let stage = Stage::with(|settings| settings.workers_max = 1).await;
+    let busy = stage.plan("slow.js", SLOW).await;
+    stage.says(&busy, get("/")).await;
+    let other = other(&stage, PID).await;
+    let late = async {
+        stage.until("it is in hand", |status| status.workers.iter().any(|w| w.busy == 1)).await;
+        stage.call(&other, get("/")).await.unwrap_err()
+    };
+    let (_, refused) = tokio::join!(stage.says(&busy, get("/")), late);
+    assert_eq!(refused, CallError::Full);
+    assert_eq!(stage.status().refused_starts, 1);
+}
+
 #[tokio::test]
 async fn many_requests_on_few_workers_all_get_their_own_answer() {
     let stage = Stage::new().await;

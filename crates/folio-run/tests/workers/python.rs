@@ -97,7 +97,7 @@ class Flask:
     def __init__(self, *a, **k): pass
     def request_context(self, environ):
         import contextlib
-        request.path = environ['PATH_INFO']
+        request.path = environ['PATH_INFO'] + ' ' + environ['REMOTE_ADDR']
         return contextlib.nullcontext()
     def make_response(self, value): return Answer(value)
 ";
@@ -106,12 +106,13 @@ class Flask:
         file("main.py", "from flask import request\ndef main():\n    return request.path\n"),
     ];
     let plan = stage.package(RuntimeKind::Python, &files, None).await;
-    let answer = stage.call(&plan, get("/where")).await.unwrap();
+    let asked = http::Request::get("/where").header("x-forwarded-for", "192.0.2.7");
+    let answer = stage.call(&plan, call(asked.body(Body::Empty).unwrap())).await.unwrap();
     assert_eq!(
         (answer.status().as_u16(), answer.headers()["x-from"].to_str().unwrap()),
         (299, "package")
     );
-    assert_eq!(text(answer).await, "/where");
+    assert_eq!(text(answer).await, "/where 192.0.2.7");
 }
 
 #[tokio::test]
@@ -206,7 +207,7 @@ async def app(scope, receive, send):
         message = await receive()
         body += message['body']
         more = message['more_body']
-    text = f\"{scope['method']} {scope['path']} {scope['query_string'].decode()} {dict(scope['headers']).get(b'x-a')} {len(body)} {started}\"
+    text = f\"{scope['method']} {scope['path']} {scope['query_string'].decode()} {dict(scope['headers']).get(b'x-a')} {len(body)} {started} {scope['scheme']}\"
     await send({'type': 'http.response.start', 'status': 201, 'headers': [(b'x-b', b'c')]})
     await send({'type': 'http.response.body', 'body': text.encode()})
 ";
@@ -215,7 +216,10 @@ async def app(scope, receive, send):
     let request = http::Request::put("/a%20b?q").header("x-a", "1").body(Body::from(body)).unwrap();
     let answer = stage.call(&plan, call(request)).await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers()["x-b"].to_str().unwrap()), (201, "c"));
-    assert_eq!(text(answer).await, "PUT /a b q b'1' 700000 [1]");
+    assert_eq!(text(answer).await, "PUT /a b q b'1' 700000 [1] http");
+    let request = http::Request::get("/").header("x-forwarded-proto", "https").header("x-a", "2");
+    let answer = stage.call(&plan, call(request.body(Body::Empty).unwrap())).await.unwrap();
+    assert_eq!(text(answer).await, "GET /  b'2' 0 [1] https");
 }
 
 #[tokio::test]

@@ -9,21 +9,19 @@ use folio_core::ports::runtime::{Enforcement, RuntimeStatus, WorkerStatus};
 use folio_core::serving::MeasuredVersion;
 use folio_core::status::StatusView;
 use folio_core::view::UnitView;
+use folio_model::Kind;
 use futures::TryStreamExt as _;
 
 use super::Session;
 use crate::client::Items;
-use crate::name::Named;
+use crate::name::{Named, Versioned};
 use crate::output::{self, Format, Table};
 
 /// Which lines to show.
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     #[command(flatten)]
-    named: Named,
-    /// Only lines of this version: its id, or `draft`
-    #[arg(long, value_name = "VERSION")]
-    version: Option<String>,
+    named: Versioned,
     /// Only lines of this request
     #[arg(long, value_name = "ID")]
     request: Option<String>,
@@ -44,10 +42,10 @@ pub(crate) struct Pods {
 
 /// Shows what a function printed, oldest first.
 pub(crate) async fn logs(session: &Session, logs: Logs) -> Result<()> {
-    let unit = logs.named.unit(session)?;
+    let (unit, at) = logs.named.find(session, Kind::Function).await?;
     let path = ["apps", unit.app.as_str(), "functions", unit.name.as_str(), "logs"];
     let mut query = Vec::new();
-    query.extend(logs.version.map(|version| ("version", version)));
+    query.extend(at.map(|at| ("version", at.to_string())));
     query.extend(logs.request.map(|request| ("request", request)));
     query.extend(logs.follow.then(|| ("follow", "true".to_owned())));
     let answer = session.client.fetch(&path, &query).await?;

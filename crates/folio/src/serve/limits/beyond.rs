@@ -85,6 +85,12 @@ pub(super) const LIMITS: &[Limit] = &[
         place: |limits| Place::Bytes(&mut limits.gateway.body_rate_min),
     },
     Limit {
+        name: "answerBytesPerSecondMin",
+        about: "bytes per second at which an answer has to be taken",
+        range: 1..=BYTES_MAX,
+        place: |limits| Place::Bytes(&mut limits.gateway.answer_rate_min),
+    },
+    Limit {
         name: "headerBytesMax",
         about: "bytes of the head of a request at the gateway",
         range: HEADER_BYTES_MIN..=COUNT_MAX,
