@@ -147,7 +147,7 @@ mod tests {
     async fn whoever_takes_nothing_of_an_answer_is_given_up() {
         let nothing = async {
             handed_over(1000);
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         assert_eq!(watched(nothing).await, 75);
     }
