@@ -111,14 +111,15 @@ fn memory(folio: &Folio) -> Result<()> {
         ("python", Program::new("python3", &["-c", "import sys; sys.stdin.read()"])),
     ] {
         let bare = run::start_quietly(&program)?;
-        let bare = settled(bare.pid())?;
+        settle(bare.pid())?;
+        let bare = share(bare.pid())?;
         let workers = folio.workers()?;
         let waits = |worker: &&serde_json::Value| {
             worker["environment"] == environment && worker["function"].is_null()
         };
         let worker = workers.iter().find(waits).context("no worker waits for a function")?;
         let pid = worker["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        let idle = resident_below(pid.context("a worker is a process")?)?;
+        let idle = share_below(pid.context("a worker is a process")?)?;
         run::say(&format!(
             "memory of a {environment} worker without a function: {idle:.0} MB, bare interpreter {bare:.0} MB (goal: at most 15 more)"
         ));
@@ -126,34 +127,44 @@ fn memory(folio: &Folio) -> Result<()> {
     Ok(())
 }
 
-/// The memory of a process once it no longer grows.
-fn settled(pid: u32) -> Result<f64> {
+/// Waits until a process no longer grows.
+fn settle(pid: u32) -> Result<()> {
     let mut last = -1.0;
     loop {
         std::thread::park_timeout(Duration::from_millis(200));
         let now = resident(pid)?;
         if now > 1.0 && (now - last).abs() < f64::EPSILON {
-            return Ok(now);
+            return Ok(());
         }
         last = now;
     }
 }
 
-/// Resident megabytes of a process and all that it started: a worker's first process is its jail.
-fn resident_below(pid: u32) -> Result<f64> {
-    let mut sum = resident(pid)?;
+/// What a process and all that it started add to the machine's memory: a worker's first process is its jail, which is
+/// the server's own program again.
+fn share_below(pid: u32) -> Result<f64> {
+    let mut sum = share(pid)?;
     let tasks = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
     for child in tasks.split_whitespace() {
-        sum += resident_below(child.parse()?)?;
+        sum += share_below(child.parse()?)?;
     }
     Ok(sum)
 }
 
+/// Megabytes of a process, of which those that others have as well count in part.
+fn share(pid: u32) -> Result<f64> {
+    megabytes(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
 /// Resident megabytes of a process.
 fn resident(pid: u32) -> Result<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: f64 = line.context("no VmRSS")?.trim().trim_end_matches(" kB").parse()?;
+    megabytes(&format!("/proc/{pid}/status"), "VmRSS:")
+}
+
+fn megabytes(file: &str, what: &'static str) -> Result<f64> {
+    let status = fs::read_to_string(file)?;
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
+    let kib: f64 = line.context(what)?.trim().trim_end_matches(" kB").parse()?;
     Ok(kib / 1024.0)
 }
 
