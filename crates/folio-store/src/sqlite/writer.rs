@@ -39,6 +39,9 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// all of the next.
 const PAUSE_SHARE: u32 = 4;
 
+/// What the pause never exceeds: a transaction that took seconds says nothing of those who come after it.
+const PAUSE_MAX: Duration = Duration::from_millis(2);
+
 /// Owns the thread and the way to it.
 pub(crate) struct Writer {
     jobs: Mutex<Option<Sender<Box<dyn Work>>>>,
@@ -232,7 +235,7 @@ fn serve(session: &Session, mut fold: Fold, waiting: &Receiver<Box<dyn Work>>) {
     while gather(&mut group, waiting, (expected, pause)) {
         let begun = moment();
         let committed = run(session, &mut group);
-        pause = PAUSE.max(begun.elapsed() / PAUSE_SHARE);
+        pause = (begun.elapsed() / PAUSE_SHARE).clamp(PAUSE, PAUSE_MAX);
         let answered = std::mem::take(&mut group);
         group.extend(waiting.try_iter().take(GROUP_MAX));
         expected = callers(&group) + callers(&answered);
